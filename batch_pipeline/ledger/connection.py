@@ -1,0 +1,86 @@
+"""One connection to the ledger, and the locks that make one launcher out of many."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Self
+
+import psycopg
+from psycopg.rows import dict_row
+
+from batch_pipeline.errors import ConfigurationError, TransientError
+from batch_pipeline.ledger.schema import SCHEMA, migrate
+
+Row = dict[str, object]
+
+
+class LedgerConnection:
+    """A session of its own in autocommit: each statement is durable when it returns.
+
+    `transaction()` groups statements. Safe to use from one thread at a time.
+    """
+
+    def __init__(self, connection: psycopg.Connection[dict[str, object]]) -> None:
+        self.sql = connection
+
+    @classmethod
+    def open(cls, url: str, *, upgrade: bool = True) -> Self:
+        """Connect; with `upgrade`, bring the ledger's schema to this code's version.
+
+        Raises:
+            ConfigurationError: the address is no PostgreSQL URL.
+            TransientError: the server does not answer.
+        """
+        try:
+            connection = psycopg.connect(
+                url,
+                autocommit=True,
+                row_factory=dict_row,
+                connect_timeout=10,
+                application_name="batch_pipeline",
+                options=f"-c search_path={SCHEMA} -c synchronous_commit=on -c client_min_messages=warning",
+            )
+        except psycopg.OperationalError as error:
+            raise TransientError(f"PostgreSQL does not answer: {_without_secrets(error)}") from None
+        except psycopg.ProgrammingError:
+            raise ConfigurationError("DATABASE_URL", "(hidden)", "give postgresql://user@host/database") from None
+        if upgrade:
+            migrate(connection)
+        return cls(connection)
+
+    @contextmanager
+    def exclusive(self, what: str, wait: timedelta | None = None) -> Iterator[None]:
+        """Hold the lock named `what` across processes and machines; a dead holder frees it.
+
+        Raises:
+            TransientError: somebody else held it longer than `wait`.
+        """
+        milliseconds = int(wait.total_seconds() * 1000) if wait else 0
+        self.sql.execute("select set_config('lock_timeout', %s, false)", (f"{milliseconds}ms",))
+        try:
+            self.sql.execute("select pg_advisory_lock(hashtextextended(%s, 0))", (f"batch_pipeline:{what}",))
+        except psycopg.errors.LockNotAvailable:
+            raise TransientError(f"another process is working on {what}; try again when it is done") from None
+        finally:
+            self.sql.execute("select set_config('lock_timeout', '0', false)")
+        try:
+            yield
+        finally:
+            self.sql.execute("select pg_advisory_unlock(hashtextextended(%s, 0))", (f"batch_pipeline:{what}",))
+
+    def transaction(self) -> psycopg.Transaction:
+        return self.sql.transaction()  # type: ignore[return-value]
+
+    def close(self) -> None:
+        self.sql.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _without_secrets(error: Exception) -> str:
+    """libpq's own words name host and port but may quote a whole URL: keep the last clause."""
+    return str(error).strip().splitlines()[-1].rpartition("failed: ")[2]

@@ -1,0 +1,116 @@
+"""A migration's own row: where it stands, whether it may go on, what it came to."""
+
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from batch_pipeline.errors import LedgerConflict
+from batch_pipeline.ledger.connection import LedgerConnection
+from batch_pipeline.ledger.states import Standing
+
+
+def record(ledger: LedgerConnection, key: str, tenant: str, file_digest: str) -> None:
+    """Make the migration known, or note that its file changed.
+
+    Raises:
+        LedgerConflict: the key already belongs to another customer.
+    """
+    row = ledger.sql.execute(
+        "insert into migration (key, tenant, file_digest) values (%s, %s, %s) "
+        "on conflict (key) do update set file_digest = excluded.file_digest, updated_at = now() "
+        "where migration.tenant = excluded.tenant returning key",
+        (key, tenant, file_digest),
+    ).fetchone()
+    if row is None:
+        raise LedgerConflict(f"migration {key} belongs to another customer: give this one a key of its own")
+
+
+def standing(ledger: LedgerConnection, key: str) -> Standing:
+    """Where the migration stands now, read in one statement."""
+    row = ledger.sql.execute(
+        """
+        select m.state, m.hold, m.planned_at is not null as planned,
+          (select count(*) from job where migration = m.key and state = 'intent'
+             and coalesce(not_before, now()) <= now()) as ready_intents,
+          (select count(*) from job where migration = m.key and state = 'intent'
+             and not_before > now()) as waiting_intents,
+          (select count(*) from job where migration = m.key and state in ('accepted', 'running')) as in_flight,
+          (select count(*) from job where migration = m.key and state = 'ended') as uncollected,
+          (select count(*) from document where migration = m.key and state = 'owed' and route = 'batch')
+             as owed_batch,
+          (select count(*) from document where migration = m.key and state = 'owed' and route = 'on_demand')
+             as owed_on_demand,
+          (select count(*) from on_demand_call where migration = m.key and state = 'intent') as open_calls
+        from migration m where m.key = %s
+        """,
+        (key,),
+    ).fetchone()
+    if row is None:
+        return Standing(False, False, "open", None, 0, 0, 0, 0, 0, 0, 0)
+    return Standing(known=True, **row)  # type: ignore[arg-type]
+
+
+def mark_planned(ledger: LedgerConnection, key: str) -> None:
+    ledger.sql.execute("update migration set planned_at = now(), updated_at = now() where key = %s", (key,))
+
+
+def hold(ledger: LedgerConnection, key: str, why: str) -> None:
+    """Send nothing more for this migration until `release`."""
+    ledger.sql.execute("update migration set hold = %s, updated_at = now() where key = %s", (why, key))
+    note(ledger, key, "held", {"why": why})
+
+
+def release(ledger: LedgerConnection, key: str) -> None:
+    ledger.sql.execute(
+        "update migration set hold = null, launches = 0, launch_after = now(), updated_at = now() "
+        "where key = %s",
+        (key,),
+    )
+    note(ledger, key, "released", {})
+
+
+def set_state(ledger: LedgerConnection, key: str, state: str) -> None:
+    ledger.sql.execute("update migration set state = %s, updated_at = now() where key = %s", (state, key))
+    note(ledger, key, state, {})
+
+
+def keep_report(ledger: LedgerConnection, key: str, report: dict[str, Any]) -> None:
+    """Merge figures into the migration's report; they outlive its files."""
+    ledger.sql.execute(
+        "update migration set report = coalesce(report, '{}') || %s, updated_at = now() where key = %s",
+        (Jsonb(report), key),
+    )
+
+
+def report(ledger: LedgerConnection, key: str) -> dict[str, Any]:
+    row = ledger.sql.execute("select report from migration where key = %s", (key,)).fetchone()
+    return dict(row["report"]) if row and isinstance(row["report"], dict) else {}
+
+
+def note(ledger: LedgerConnection, key: str, kind: str, detail: dict[str, Any]) -> None:
+    """Append to the audit trail; `detail` holds ids and counts only."""
+    ledger.sql.execute(
+        "insert into event (migration, kind, detail) values (%s, %s, %s)", (key, kind, Jsonb(detail))
+    )
+
+
+def launch(ledger: LedgerConnection, key: str, pause_seconds: float) -> int | None:
+    """Count one more automatic run, unless the last one was asked for too short a while ago.
+
+    The pause doubles with every launch that changed nothing; `progressed` sets it back.
+
+    Returns:
+        The launch's number, for the run key; None while the pause lasts.
+    """
+    row = ledger.sql.execute(
+        "update migration set launches = launches + 1, updated_at = now(), "
+        "launch_after = now() + make_interval(secs => %s * power(2, least(launches, 8))) "
+        "where key = %s and launch_after <= now() returning launches",
+        (pause_seconds, key),
+    ).fetchone()
+    return int(str(row["launches"])) if row else None
+
+
+def progressed(ledger: LedgerConnection, key: str) -> None:
+    """Something changed: the next automatic run need not wait longer than the first did."""
+    ledger.sql.execute("update migration set launch_after = now() where key = %s", (key,))

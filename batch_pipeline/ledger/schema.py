@@ -1,0 +1,41 @@
+"""The ledger's own schema and its versions: migrated forward, never reset."""
+
+from importlib.resources import files
+from typing import Final
+
+import psycopg
+from psycopg import sql
+
+SCHEMA: Final = "batch_ledger"
+_LOCK: Final = 0x62_70_6C_65_64  # one process migrates the schema at a time
+
+
+def versions() -> list[tuple[str, str]]:
+    """(name, SQL) of every version, in order."""
+    folder = files("batch_pipeline.ledger") / "versions"
+    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return [(name.removesuffix(".sql"), (folder / name).read_text()) for name in names]
+
+
+def migrate(connection: psycopg.Connection) -> list[str]:
+    """Bring the ledger to this code's version; return the versions that were applied.
+
+    Every version runs in the same transaction as the note that it ran.
+    """
+    applied = []
+    with connection.transaction():
+        connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
+        connection.execute(sql.SQL("create schema if not exists {}").format(sql.Identifier(SCHEMA)))
+        connection.execute(sql.SQL("set local search_path to {}").format(sql.Identifier(SCHEMA)))
+        connection.execute(
+            "create table if not exists schema_version "
+            "(name text primary key, applied_at timestamptz not null default now())"
+        )
+        known = {row[0] for row in connection.execute("select name from schema_version")}
+        for name, statements in versions():
+            if name in known:
+                continue
+            connection.execute(statements.encode())
+            connection.execute("insert into schema_version (name) values (%s)", (name,))
+            applied.append(name)
+    return applied

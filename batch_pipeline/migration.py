@@ -1,0 +1,178 @@
+"""A migration's file (YAML): the only configuration of a migration, and the catalogue of them.
+
+The file's name is the migration's key: `migrations/acme-2026.yaml` is migration `acme-2026`. The key
+becomes a partition, a job name and an object prefix, so it is a slug that says nothing personal.
+"""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from zoneinfo import available_timezones
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from batch_pipeline.errors import ConfigurationError
+
+KEY = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Quotas(_Section):
+    """Overrides of the provider's published quotas; empty fields keep the default table."""
+
+    min_records: Annotated[int | None, Field(ge=1)] = None
+    max_records_per_file: Annotated[int | None, Field(ge=1)] = None
+    max_records_per_job: Annotated[int | None, Field(ge=1)] = None
+    max_file_bytes: Annotated[int | None, Field(ge=1)] = None
+    max_job_bytes: Annotated[int | None, Field(ge=1)] = None
+    max_jobs_in_flight: Annotated[int | None, Field(ge=1)] = None
+
+
+class BedrockProvider(_Section):
+    """Amazon Bedrock: which model answers, where the files lie meanwhile."""
+
+    kind: Literal["bedrock"] = "bedrock"
+    model: Annotated[str, Field(min_length=1, max_length=2048)]
+    bucket: str | None = None
+    prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$")] = (
+        "batch-pipeline"
+    )
+    role_arn: Annotated[str | None, Field(pattern=r"^arn:aws(-[^:]+)?:iam::\d{12}:role/.+$")] = None
+    bucket_owner: Annotated[str | None, Field(pattern=r"^\d{12}$")] = None
+    kms_key_id: str | None = None
+    max_output_tokens: Annotated[int, Field(ge=256)] = 4096
+    timeout_hours: Annotated[int, Field(ge=24, le=168)] = 24
+    quotas: Quotas = Quotas()
+
+
+class OnDemand(_Section):
+    """The route of what cannot go in batch: scans, and what is left under the minimum."""
+
+    model: str | None = None
+    concurrency: Annotated[int, Field(ge=1, le=64)] = 4
+    tokens_per_minute: Annotated[int, Field(ge=1000)] = 200_000
+
+
+class Start(_Section):
+    """When the migration may start: at once, in its nightly window, or only by hand."""
+
+    when: Literal["at_once", "off_peak", "by_hand"] = "off_peak"
+    timezone: str = "UTC"
+    from_hour: Annotated[int, Field(ge=0, le=23)] = 20
+    until_hour: Annotated[int, Field(ge=0, le=23)] = 6
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, zone: str) -> str:
+        if zone not in available_timezones():
+            raise ValueError("name an IANA time zone such as Europe/Berlin")
+        return zone
+
+
+class Limits(_Section):
+    """How often a record is tried before it counts as failed."""
+
+    attempts: Annotated[int, Field(ge=1, le=10)] = 3
+
+
+class TargetDatabase(_Section):
+    schema_name: Annotated[str, Field(alias="schema", pattern=r"^[a-z_][a-z0-9_]{0,62}$")] = "recruiting"
+
+
+class Migration(_Section):
+    """One customer's move, as its file says it."""
+
+    key: str
+    tenant: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+    source: dict[str, Any]
+    provider: BedrockProvider
+    on_demand: OnDemand = OnDemand()
+    start: Start = Start()
+    limits: Limits = Limits()
+    target: TargetDatabase = TargetDatabase()
+    folder: Annotated[Path, Field(description="where the file lies; relative paths start here")]
+    digest: Annotated[str, Field(description="SHA-256 of the file as read")]
+
+    @field_validator("key")
+    @classmethod
+    def _slug(cls, key: str) -> str:
+        if not KEY.fullmatch(key):
+            raise ValueError("a key has lower-case letters, digits and dashes, at most 63")
+        return key
+
+    @model_validator(mode="after")
+    def _source_kind(self) -> Self:
+        if "kind" not in self.source:
+            raise ValueError("source.kind is missing: csv_folder")
+        return self
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read one file.
+
+        Raises:
+            ConfigurationError: names the file, the field, the value and what would be right.
+        """
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            raise ConfigurationError(
+                "migration",
+                path.stem,
+                f"there is no {path.name} in {path.parent}: `batch-pipeline migration new`",
+            ) from None
+        try:
+            content = yaml.safe_load(data)
+        except yaml.YAMLError as error:
+            mark = getattr(error, "problem_mark", None)
+            where = f"line {mark.line + 1}" if mark else "the file"
+            raise ConfigurationError(
+                path.name, where, "is no YAML: check the indentation and quotes"
+            ) from None
+        if not isinstance(content, dict):
+            raise ConfigurationError(path.name, type(content).__name__, "write the settings as `name: value`")
+        try:
+            return cls.model_validate(
+                {
+                    **content,
+                    "key": path.stem,
+                    "folder": path.parent.absolute(),
+                    "digest": hashlib.sha256(data).hexdigest(),
+                }
+            )
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = ".".join(str(part) for part in first["loc"]) or "the file"
+            value = "(not set)" if first["type"] == "missing" else first["input"]
+            raise ConfigurationError(f"{path.name}: {field}", value, first["msg"]) from None
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """The migration files of one folder."""
+
+    folder: Path
+
+    def keys(self) -> list[str]:
+        """Keys of all files whose name is a legal key, sorted."""
+        return sorted(path.stem for path in self.folder.glob("*.yaml") if KEY.fullmatch(path.stem))
+
+    def misnamed(self) -> list[str]:
+        """Names of files that cannot be migrations because their name is no key."""
+        return sorted(path.name for path in self.folder.glob("*.yaml") if not KEY.fullmatch(path.stem))
+
+    def path(self, key: str) -> Path:
+        if not KEY.fullmatch(key):
+            raise ConfigurationError(
+                "migration", key, "a key has lower-case letters, digits and dashes, at most 63"
+            )
+        return self.folder / f"{key}.yaml"
+
+    def load(self, key: str) -> Migration:
+        return Migration.load(self.path(key))

@@ -1,0 +1,82 @@
+"""The environment as typed settings: addresses, secrets and folders, validated at start.
+
+AWS itself is configured by its own standard variables (`AWS_PROFILE`, `AWS_REGION`,
+`AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL_BEDROCK`, `AWS_ENDPOINT_URL_BEDROCK_RUNTIME`, ...), which
+boto3 reads; none of ours replaces them.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+
+from batch_pipeline.errors import ConfigurationError
+
+_VARIABLES = {
+    "database_url": "DATABASE_URL",
+    "home": "BATCH_PIPELINE_HOME",
+    "migrations": "BATCH_PIPELINE_MIGRATIONS",
+    "workers": "BATCH_PIPELINE_WORKERS",
+    "bucket": "BATCH_PIPELINE_BUCKET",
+    "bucket_owner": "BATCH_PIPELINE_BUCKET_OWNER",
+    "role_arn": "BATCH_PIPELINE_ROLE_ARN",
+}
+
+
+class Settings(BaseModel):
+    """What every command and the code location read from the environment."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    database_url: Annotated[
+        SecretStr, Field(description="PostgreSQL 14 or newer: the ledger and the import target")
+    ]
+    home: Annotated[Path, Field(description="intermediate files, private to their owner")] = Path(
+        ".batch_pipeline"
+    )
+    migrations: Annotated[Path, Field(description="folder of migration files")] = Path("migrations")
+    workers: Annotated[int, Field(ge=1, le=256, description="child processes for hashing and text")] = (
+        os.cpu_count() or 1
+    )
+    bucket: Annotated[str | None, Field(description="bucket of migrations that name none")] = None
+    bucket_owner: Annotated[
+        str | None, Field(pattern=r"^\d{12}$", description="account that must own the bucket")
+    ] = None
+    role_arn: Annotated[
+        str | None,
+        Field(pattern=r"^arn:aws(-[^:]+)?:iam::\d{12}:role/.+$", description="role Bedrock assumes"),
+    ] = None
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
+        """Read the settings.
+
+        Raises:
+            ConfigurationError: a variable is missing or has a value that cannot work.
+        """
+        given = {
+            name: environment[variable] for name, variable in _VARIABLES.items() if environment.get(variable)
+        }
+        try:
+            return cls.model_validate(given)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = str(first["loc"][0])
+            raise ConfigurationError(
+                _VARIABLES[field],
+                "(not set)" if first["type"] == "missing" else given.get(field, ""),
+                first["msg"]
+                if first["type"] != "missing"
+                else "set it to a PostgreSQL URL such as postgresql://user:password@host/database, "
+                "or use `batch-pipeline demo` or `up`, which bring their own",
+            ) from None
+
+    def environment(self) -> dict[str, str]:
+        """The variables that give a child process these same settings."""
+        values = self.model_dump(exclude_none=True)
+        values["database_url"] = self.database_url.get_secret_value()
+        values["home"] = self.home.absolute()
+        values["migrations"] = self.migrations.absolute()
+        return {_VARIABLES[name]: str(value) for name, value in values.items()}
