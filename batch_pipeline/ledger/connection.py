@@ -1,17 +1,15 @@
 """One connection to the ledger, and the locks that make one launcher out of many."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
-from typing import Self
+from typing import Any, Self
 
 import psycopg
 from psycopg.rows import dict_row
 
 from batch_pipeline.errors import ConfigurationError, TransientError
 from batch_pipeline.ledger.schema import SCHEMA, migrate
-
-Row = dict[str, object]
 
 
 class LedgerConnection:
@@ -20,7 +18,7 @@ class LedgerConnection:
     `transaction()` groups statements. Safe to use from one thread at a time.
     """
 
-    def __init__(self, connection: psycopg.Connection[dict[str, object]]) -> None:
+    def __init__(self, connection: psycopg.Connection[dict[str, Any]]) -> None:
         self.sql = connection
 
     @classmethod
@@ -43,7 +41,9 @@ class LedgerConnection:
         except psycopg.OperationalError as error:
             raise TransientError(f"PostgreSQL does not answer: {_without_secrets(error)}") from None
         except psycopg.ProgrammingError:
-            raise ConfigurationError("DATABASE_URL", "(hidden)", "give postgresql://user@host/database") from None
+            raise ConfigurationError(
+                "DATABASE_URL", "(hidden)", "give postgresql://user@host/database"
+            ) from None
         if upgrade:
             migrate(connection)
         return cls(connection)
@@ -66,10 +66,12 @@ class LedgerConnection:
         try:
             yield
         finally:
-            self.sql.execute("select pg_advisory_unlock(hashtextextended(%s, 0))", (f"batch_pipeline:{what}",))
+            self.sql.execute(
+                "select pg_advisory_unlock(hashtextextended(%s, 0))", (f"batch_pipeline:{what}",)
+            )
 
-    def transaction(self) -> psycopg.Transaction:
-        return self.sql.transaction()  # type: ignore[return-value]
+    def transaction(self) -> AbstractContextManager[psycopg.Transaction]:
+        return self.sql.transaction()
 
     def close(self) -> None:
         self.sql.close()

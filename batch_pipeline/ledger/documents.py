@@ -41,9 +41,7 @@ def register(ledger: LedgerConnection, key: str, documents: Iterable[PlannedDocu
             cursor.copy("copy planned (record_id, md5, request_digest, route) from stdin") as copy,
         ):
             for document in documents:
-                copy.write_row(
-                    (document.record_id, document.md5, document.request_digest, document.route)
-                )
+                copy.write_row((document.record_id, document.md5, document.request_digest, document.route))
         changed = ledger.sql.execute(
             "select count(*) as n from planned p join document d on d.migration = %s "
             "and d.record_id = p.record_id where d.request_digest <> p.request_digest and d.state = 'sent'",
@@ -72,7 +70,7 @@ def register(ledger: LedgerConnection, key: str, documents: Iterable[PlannedDocu
 def owed(ledger: LedgerConnection, key: str, route: Route) -> list[tuple[str, str]]:
     """(record id, request digest) of what must still be sent, in record-id order."""
     rows = ledger.sql.execute(
-        'select record_id, request_digest from document where migration = %s and state = \'owed\' '
+        "select record_id, request_digest from document where migration = %s and state = 'owed' "
         'and route = %s order by record_id collate "C"',
         (key, route),
     )
@@ -115,7 +113,7 @@ def settlement(ledger: LedgerConnection, key: str) -> Settlement:
     rows = ledger.sql.execute(
         "select state, count(*) as n from document where migration = %s group by state", (key,)
     )
-    counts = {str(row["state"]): int(str(row["n"])) for row in rows}
+    counts = {str(row["state"]): int(row["n"]) for row in rows}
     return Settlement(**{state: counts.get(state, 0) for state in ("owed", "sent", "answered", "failed")})
 
 
@@ -138,9 +136,9 @@ def failures(ledger: LedgerConnection, key: str) -> list[FailureKind]:
     return [
         FailureKind(
             str(row["reason"]),
-            int(str(row["error_code"])) if row["error_code"] is not None else None,
+            int(row["error_code"]) if row["error_code"] is not None else None,
             str(row["error_message"]) if row["error_message"] is not None else None,
-            int(str(row["n"])),
+            int(row["n"]),
         )
         for row in rows
     ]

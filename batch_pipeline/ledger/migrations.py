@@ -47,7 +47,7 @@ def standing(ledger: LedgerConnection, key: str) -> Standing:
     ).fetchone()
     if row is None:
         return Standing(False, False, "open", None, 0, 0, 0, 0, 0, 0, 0)
-    return Standing(known=True, **row)  # type: ignore[arg-type]
+    return Standing(known=True, **row)
 
 
 def mark_planned(ledger: LedgerConnection, key: str) -> None:
@@ -62,7 +62,7 @@ def hold(ledger: LedgerConnection, key: str, why: str) -> None:
 
 def release(ledger: LedgerConnection, key: str) -> None:
     ledger.sql.execute(
-        "update migration set hold = null, launches = 0, launch_after = now(), updated_at = now() "
+        "update migration set hold = null, idle_launches = 0, launch_after = now(), updated_at = now() "
         "where key = %s",
         (key,),
     )
@@ -103,14 +103,14 @@ def launch(ledger: LedgerConnection, key: str, pause_seconds: float) -> int | No
         The launch's number, for the run key; None while the pause lasts.
     """
     row = ledger.sql.execute(
-        "update migration set launches = launches + 1, updated_at = now(), "
-        "launch_after = now() + make_interval(secs => %s * power(2, least(launches, 8))) "
+        "update migration set launches = launches + 1, idle_launches = idle_launches + 1, "
+        "launch_after = now() + make_interval(secs => %s * power(2, least(idle_launches, 8))) "
         "where key = %s and launch_after <= now() returning launches",
         (pause_seconds, key),
     ).fetchone()
-    return int(str(row["launches"])) if row else None
+    return int(row["launches"]) if row else None
 
 
 def progressed(ledger: LedgerConnection, key: str) -> None:
     """Something changed: the next automatic run need not wait longer than the first did."""
-    ledger.sql.execute("update migration set launch_after = now() where key = %s", (key,))
+    ledger.sql.execute("update migration set idle_launches = 0, launch_after = now() where key = %s", (key,))

@@ -1,7 +1,7 @@
 """The ledger's own schema and its versions: migrated forward, never reset."""
 
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
 import psycopg
 from psycopg import sql
@@ -17,7 +17,7 @@ def versions() -> list[tuple[str, str]]:
     return [(name.removesuffix(".sql"), (folder / name).read_text()) for name in names]
 
 
-def migrate(connection: psycopg.Connection) -> list[str]:
+def migrate(connection: psycopg.Connection[dict[str, Any]]) -> list[str]:
     """Bring the ledger to this code's version; return the versions that were applied.
 
     Every version runs in the same transaction as the note that it ran.
@@ -31,7 +31,7 @@ def migrate(connection: psycopg.Connection) -> list[str]:
             "create table if not exists schema_version "
             "(name text primary key, applied_at timestamptz not null default now())"
         )
-        known = {row[0] for row in connection.execute("select name from schema_version")}
+        known = {row["name"] for row in connection.execute("select name from schema_version")}
         for name, statements in versions():
             if name in known:
                 continue

@@ -6,6 +6,8 @@ by itself: whether a lost answer may be sent again is the ledger's decision. It 
 - that was refused and may work later: `TransientError` (or `QuotaReached`: no room for another job),
 - that was refused for good: `TerminalError`,
 - whose answer never came: `LostAnswer`. The work may or may not be under way.
+
+An on-demand call that the provider answers with an error raises `RefusedAnswer`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,6 +22,14 @@ Phase = Literal["running", "ended"]
 
 class LostAnswer(BatchPipelineError):
     """A call left, and nothing came back that says what became of it."""
+
+
+class RefusedAnswer(BatchPipelineError):
+    """An on-demand call was answered with an error: not paid, and `code` (an HTTP status) says why."""
+
+    def __init__(self, code: int, message: str) -> None:
+        self.code = code
+        super().__init__(message)
 
 
 @dataclass(frozen=True)
@@ -81,6 +91,9 @@ class BatchProvider(Protocol):
 
     def upload(self, name: str, body: BinaryIO, size: int) -> str:
         """Store a shard's lines for the job of this name; return the URI. Safe to repeat."""
+
+    def input_uri(self, name: str) -> str:
+        """Where `upload` stores the shard of this job."""
 
     def output_uri(self, name: str) -> str:
         """Where the job of this name must write."""

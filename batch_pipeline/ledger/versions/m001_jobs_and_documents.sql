@@ -10,8 +10,10 @@ create table migration (
     planned_at    timestamptz,
     -- why nothing more is sent until a person says so
     hold          text,
-    -- runs asked for by a sensor or schedule: makes each run key new, and the pause between them longer
+    -- runs asked for by a sensor or schedule: makes each run key new
     launches      integer not null default 0,
+    -- those since something last changed: makes the pause between them longer
+    idle_launches integer not null default 0,
     launch_after  timestamptz not null default now(),
     report        jsonb,
     created_at    timestamptz not null default now(),

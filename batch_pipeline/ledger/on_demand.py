@@ -1,0 +1,153 @@
+"""On-demand calls in the ledger: an intent before, the whole answer after, in one write each.
+
+A provider honours no token here, so a call whose end nobody saw may have been paid. It stays an open
+intent, is never sent again by itself, and a person decides (`batch-pipeline resolve`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from batch_pipeline.ledger.connection import LedgerConnection
+
+
+@dataclass(frozen=True)
+class OwedCall:
+    record_id: str
+    md5: str
+    request_digest: str
+    attempts: int
+
+
+def owed_calls(ledger: LedgerConnection, key: str) -> list[OwedCall]:
+    rows = ledger.sql.execute(
+        "select record_id, md5, request_digest, attempts from document where migration = %s "
+        "and state = 'owed' and route = 'on_demand' order by record_id collate \"C\"",
+        (key,),
+    )
+    return [OwedCall(**row) for row in rows]
+
+
+def open_calls(ledger: LedgerConnection, key: str) -> list[tuple[int, str]]:
+    """(call id, record id) of calls whose end nobody saw."""
+    rows = ledger.sql.execute(
+        "select id, record_id from on_demand_call where migration = %s and state = 'intent' order by id",
+        (key,),
+    )
+    return [(int(row["id"]), str(row["record_id"])) for row in rows]
+
+
+def intend(ledger: LedgerConnection, key: str, record_id: str, model: str) -> int:
+    """Write that a call is about to leave; return its id."""
+    with ledger.transaction():
+        row = ledger.sql.execute(
+            "insert into on_demand_call (migration, record_id, attempt, model) "
+            "select migration, record_id, (select coalesce(max(attempt), 0) + 1 from on_demand_call c "
+            "where c.migration = d.migration and c.record_id = d.record_id), %s "
+            "from document d where migration = %s and record_id = %s returning id",
+            (model, key, record_id),
+        ).fetchone()
+        assert row is not None
+        ledger.sql.execute(
+            "update document set state = 'sent', attempts = attempts + 1 where migration = %s and record_id = %s",
+            (key, record_id),
+        )
+    return int(row["id"])
+
+
+def answered(
+    ledger: LedgerConnection, call: int, line: bytes, input_tokens: int | None, output_tokens: int | None
+) -> None:
+    """The paid answer and its settlement, in one transaction."""
+    with ledger.transaction():
+        row = ledger.sql.execute(
+            "update on_demand_call set state = 'answered', ended_at = now(), line = %s where id = %s "
+            "returning migration, record_id",
+            (line, call),
+        ).fetchone()
+        assert row is not None
+        ledger.sql.execute(
+            "update document set state = 'answered', answered_by_call = %s, input_tokens = %s, "
+            "output_tokens = %s where migration = %s and record_id = %s",
+            (call, input_tokens, output_tokens, row["migration"], row["record_id"]),
+        )
+
+
+def refused(ledger: LedgerConnection, call: int, code: int, message: str, max_attempts: int) -> None:
+    """The provider refused: permanently (`max_attempts` 0), or worth another attempt."""
+    with ledger.transaction():
+        row = ledger.sql.execute(
+            "update on_demand_call set state = 'error', ended_at = now(), error_code = %s, "
+            "error_message = %s where id = %s returning migration, record_id",
+            (code, message[:300], call),
+        ).fetchone()
+        assert row is not None
+        ledger.sql.execute(
+            "update document set state = case when attempts >= %(most)s then 'failed' else 'owed' end, "
+            "reason = case when attempts >= %(most)s then "
+            "case when %(most)s = 0 then 'provider_error' else 'attempts_exhausted' end end, "
+            "error_code = %(code)s, error_message = %(message)s "
+            "where migration = %(key)s and record_id = %(record)s",
+            {
+                "most": max_attempts,
+                "code": code,
+                "message": message[:300],
+                "key": row["migration"],
+                "record": row["record_id"],
+            },
+        )
+
+
+def unsent(ledger: LedgerConnection, call: int) -> None:
+    """The call never reached the provider, or a person accepts that it is paid again."""
+    with ledger.transaction():
+        row = ledger.sql.execute(
+            "update on_demand_call set state = 'unsent', ended_at = now() where id = %s "
+            "returning migration, record_id",
+            (call,),
+        ).fetchone()
+        assert row is not None
+        ledger.sql.execute(
+            "update document set state = 'owed', attempts = greatest(attempts - 1, 0) "
+            "where migration = %s and record_id = %s",
+            (row["migration"], row["record_id"]),
+        )
+
+
+def given_up(ledger: LedgerConnection, call: int) -> None:
+    """A person accepts that the answer, if there was one, is lost."""
+    with ledger.transaction():
+        row = ledger.sql.execute(
+            "update on_demand_call set state = 'error', ended_at = now(), error_message = 'given up' "
+            "where id = %s returning migration, record_id",
+            (call,),
+        ).fetchone()
+        assert row is not None
+        ledger.sql.execute(
+            "update document set state = 'failed', reason = 'given_up' where migration = %s and record_id = %s",
+            (row["migration"], row["record_id"]),
+        )
+
+
+def lines(ledger: LedgerConnection, key: str) -> Iterator[bytes]:
+    """The kept answers, a few at a time."""
+    with ledger.transaction(), ledger.sql.cursor(name="on_demand_lines") as cursor:
+        cursor.itersize = 200
+        cursor.execute(
+            "select line from on_demand_call where migration = %s and state = 'answered' and line is not null "
+            "order by id",
+            (key,),
+        )
+        for row in cursor:
+            line = row["line"]
+            assert isinstance(line, bytes)
+            yield line
+
+
+def erase_lines(ledger: LedgerConnection, key: str) -> int:
+    """Empty the kept answers and rewrite the table, so that no dead row holds one."""
+    erased = ledger.sql.execute(
+        "update on_demand_call set line = null where migration = %s and line is not null", (key,)
+    ).rowcount
+    if erased:
+        ledger.sql.execute("vacuum (full) on_demand_call")
+    return erased

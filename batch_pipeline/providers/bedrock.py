@@ -1,0 +1,331 @@
+"""Amazon Bedrock batch inference (`CreateModelInvocationJob` and its kin) and its on-demand twin.
+
+Facts: AWS's user guide, botocore's service model and field reports. A token repeated with the same
+body is answered with the first job; a job is found again by listing names and comparing tokens;
+outputs lie below `<output>/<job id>/` and are found by listing, never by guessing.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    HTTPClientError,
+    ParamValidationError,
+)
+
+from batch_pipeline.errors import QuotaReached, TerminalError, TransientError
+from batch_pipeline.providers.aws import AwsClients
+from batch_pipeline.providers.contract import (
+    Check,
+    JobReport,
+    JobRequest,
+    LostAnswer,
+    OutputFile,
+    Phase,
+    RecordCounts,
+    RefusedAnswer,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_bedrock.type_defs import ModelInvocationJobSummaryTypeDef
+
+ENDED: Final = frozenset({"Completed", "PartiallyCompleted", "Failed", "Stopped", "Expired"})
+INPUT_NAME: Final = "records.jsonl"
+_BUSY: Final = frozenset({"ThrottlingException", "TooManyRequestsException", "ServiceUnavailableException"})
+# The clock of the ledger and that of the provider may differ by this much.
+_CLOCK_SKEW: Final = timedelta(minutes=15)
+
+
+@contextmanager
+def _mapped(what: str) -> Iterator[None]:
+    """Botocore's errors as ours, for a call that changes nothing or may be repeated safely."""
+    try:
+        yield
+    except ClientError as error:
+        code, status = _code(error)
+        if code in _BUSY or status >= 500:
+            raise TransientError(f"{what}: {_said(error)}") from None
+        raise TerminalError(f"{what}: {_said(error)}") from None
+    except (HTTPClientError, EndpointConnectionError) as error:
+        raise TransientError(f"{what}: {type(error).__name__}") from None
+    except BotoCoreError as error:
+        raise TerminalError(f"{what}: {error}") from None
+
+
+def _code(error: ClientError) -> tuple[str, int]:
+    return (
+        error.response.get("Error", {}).get("Code", ""),
+        error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0),
+    )
+
+
+def _said(error: ClientError) -> str:
+    code, status = _code(error)
+    return f"{code} ({status}) {error.response.get('Error', {}).get('Message', '')}".strip()
+
+
+@dataclass(frozen=True)
+class Bedrock:
+    """One account and Region, one bucket, one migration's prefix in it."""
+
+    aws: AwsClients
+    bucket: str
+    prefix: str  # of this migration alone, ends with "/"
+    role_arn: str
+    bucket_owner: str | None = None
+    kms_key_id: str | None = None
+
+    @property
+    def account(self) -> str:
+        """`bedrock:<account of the role>:<Region>`: quotas are per account and Region."""
+        return f"bedrock:{self.role_arn.split(':')[4]}:{self.aws.region}"
+
+    @property
+    def _owner(self) -> dict[str, Any]:
+        return {"ExpectedBucketOwner": self.bucket_owner} if self.bucket_owner else {}
+
+    def preflight(self) -> list[Check]:
+        """Credentials, bucket, a probe object written and read back, Bedrock's own answer."""
+        return [self._check_bucket(), self._check_probe(), self._check_bedrock()]
+
+    def _check_bucket(self) -> Check:
+        subject = f"bucket {self.bucket}"
+        try:
+            with _mapped(subject):
+                answer = self.aws.s3.head_bucket(Bucket=self.bucket, **self._owner)
+        except (TransientError, TerminalError) as error:
+            return Check(subject, False, f"{error}. Create it, or let these credentials reach it")
+        region = answer.get("BucketRegion") or answer["ResponseMetadata"]["HTTPHeaders"].get(
+            "x-amz-bucket-region"
+        )
+        if region and region != self.aws.region:
+            return Check(
+                subject, False, f"lies in {region}, Bedrock is asked in {self.aws.region}: use one Region"
+            )
+        return Check(subject, True, f"in {region or self.aws.region}")
+
+    def _check_probe(self) -> Check:
+        key = f"{self.prefix}probe"
+        subject = f"objects under s3://{self.bucket}/{self.prefix}"
+        try:
+            with _mapped(subject):
+                self.aws.s3.put_object(Bucket=self.bucket, Key=key, Body=b"probe", **self._owner)
+                body = self.aws.s3.get_object(Bucket=self.bucket, Key=key, **self._owner)["Body"].read()
+                self.aws.s3.delete_object(Bucket=self.bucket, Key=key, **self._owner)
+        except (TransientError, TerminalError) as error:
+            return Check(
+                subject, False, f"{error}. Allow s3:PutObject, GetObject, DeleteObject and ListBucket"
+            )
+        return Check(subject, body == b"probe", "written, read and deleted")
+
+    def _check_bedrock(self) -> Check:
+        subject = f"Bedrock batch in {self.aws.region}"
+        try:
+            with _mapped(subject):
+                self.aws.bedrock.list_model_invocation_jobs(maxResults=1)
+        except (TransientError, TerminalError) as error:
+            return Check(subject, False, f"{error}. Allow bedrock:ListModelInvocationJobs and its kin")
+        return Check(subject, True, "answers")
+
+    def _input_folder(self, name: str) -> str:
+        return f"{self.prefix}input/{name}/"
+
+    def upload(self, name: str, body: BinaryIO, size: int) -> str:
+        """Store a shard as the only object below its job's own input folder.
+
+        Every JSONL file below a folder would be run and billed, so anything else found there stops
+        the upload.
+
+        Raises:
+            TerminalError: the folder holds objects that are not part of the plan.
+        """
+        folder = self._input_folder(name)
+        key = folder + INPUT_NAME
+        with _mapped(f"upload of {name}"):
+            self.aws.s3.upload_fileobj(
+                body,
+                self.bucket,
+                key,
+                ExtraArgs={"ContentType": "application/jsonl", **self._owner},
+            )
+            found = {entry["Key"]: entry["Size"] for entry in self._objects(folder)}
+        if found != {key: size}:
+            raise TerminalError(
+                f"upload of {name}: its input folder should hold one object of {size} bytes and holds "
+                f"{len(found)} of {sum(found.values())} bytes; nothing was sent. Remove what does not belong there"
+            )
+        return f"s3://{self.bucket}/{key}"
+
+    def input_uri(self, name: str) -> str:
+        return f"s3://{self.bucket}/{self._input_folder(name)}{INPUT_NAME}"
+
+    def output_uri(self, name: str) -> str:
+        return f"s3://{self.bucket}/{self.prefix}output/{name}/"
+
+    def discard(self, name: str) -> None:
+        with _mapped(f"removal of the upload of {name}"):
+            self.aws.s3.delete_object(
+                Bucket=self.bucket, Key=self._input_folder(name) + INPUT_NAME, **self._owner
+            )
+
+    def create(self, request: JobRequest) -> str:
+        """Start the job. One HTTP attempt: a lost answer is the caller's to resolve."""
+        owner: dict[str, Any] = {"s3BucketOwner": self.bucket_owner} if self.bucket_owner else {}
+        key: dict[str, Any] = {"s3EncryptionKeyId": self.kms_key_id} if self.kms_key_id else {}
+        source: Any = {"s3Uri": request.input_uri, "s3InputFormat": "JSONL", **owner}
+        target: Any = {"s3Uri": request.output_uri, **owner, **key}
+        kind: Any = request.invocation_type
+        try:
+            answer = self.aws.bedrock_paid.create_model_invocation_job(
+                jobName=request.name,
+                roleArn=self.role_arn,
+                clientRequestToken=request.token,
+                modelId=request.model,
+                modelInvocationType=kind,
+                timeoutDurationInHours=request.timeout_hours,
+                inputDataConfig={"s3InputDataConfig": source},
+                outputDataConfig={"s3OutputDataConfig": target},
+            )
+        except ClientError as error:
+            raise self._refusal(request, error) from None
+        except (EndpointConnectionError, ConnectTimeoutError):
+            raise TransientError(f"job {request.name}: Bedrock was not reached; nothing was sent") from None
+        except HTTPClientError as error:
+            raise LostAnswer(f"job {request.name}: {type(error).__name__} after the request left") from None
+        except ParamValidationError as error:
+            raise TerminalError(f"job {request.name}: {error}") from None
+        return answer["jobArn"]
+
+    @staticmethod
+    def _refusal(request: JobRequest, error: ClientError) -> Exception:
+        """What a refusal means for money: only a 5xx, or a conflict, leaves a doubt."""
+        code, status = _code(error)
+        said = f"job {request.name}: {_said(error)}"
+        if code == "ServiceQuotaExceededException":
+            return QuotaReached(said)
+        if code in _BUSY:
+            return TransientError(said)
+        in_use = "already in use" in said.lower() or "already exists" in said.lower()
+        if status >= 500 or code == "ConflictException" or in_use:
+            return LostAnswer(said)
+        return TerminalError(said)
+
+    def find(self, request: JobRequest, since: datetime) -> JobReport | None:
+        """By name and token among the jobs submitted since then; pages are followed to the end."""
+        with _mapped(f"look-up of {request.name}"):
+            for page in self.aws.bedrock.get_paginator("list_model_invocation_jobs").paginate(
+                nameContains=request.name, submitTimeAfter=since - _CLOCK_SKEW
+            ):
+                for summary in page.get("invocationJobSummaries", []):
+                    if summary["jobName"] == request.name and self._same(request, summary):
+                        return _report(summary)
+        return None
+
+    def _same(self, request: JobRequest, summary: "ModelInvocationJobSummaryTypeDef") -> bool:
+        token = summary.get("clientRequestToken")
+        if token is None:
+            token = self.aws.bedrock.get_model_invocation_job(jobIdentifier=summary["jobArn"]).get(
+                "clientRequestToken"
+            )
+        return token == request.token
+
+    def reports(self, since: datetime) -> Iterator[JobReport]:
+        with _mapped("list of jobs"):
+            for page in self.aws.bedrock.get_paginator("list_model_invocation_jobs").paginate(
+                submitTimeAfter=since - _CLOCK_SKEW, PaginationConfig={"PageSize": 1000}
+            ):
+                for summary in page.get("invocationJobSummaries", []):
+                    yield _report(summary)
+
+    def report(self, provider_id: str) -> JobReport:
+        with _mapped(f"status of {provider_id}"):
+            return _report(self.aws.bedrock.get_model_invocation_job(jobIdentifier=provider_id))
+
+    def stop(self, provider_id: str) -> None:
+        try:
+            self.aws.bedrock.stop_model_invocation_job(jobIdentifier=provider_id)
+        except ClientError as error:
+            if _code(error)[0] not in {"ConflictException", "ValidationException"}:
+                with _mapped(f"stop of {provider_id}"):
+                    raise
+
+    def outputs(self, name: str, provider_id: str) -> list[OutputFile]:
+        """The `.out` files below the job's own folder, manifest left out."""
+        job_id = provider_id.rpartition("/")[2]
+        folder = f"{self.prefix}output/{name}/{job_id}/"
+        with _mapped(f"list of the outputs of {name}"):
+            return [
+                OutputFile(entry["Key"], entry["Size"])
+                for entry in self._objects(folder)
+                if entry["Key"].endswith(".jsonl.out")
+            ]
+
+    def open(self, file: OutputFile) -> BinaryIO:
+        with _mapped("read of an output file"):
+            body: Any = self.aws.s3.get_object(Bucket=self.bucket, Key=file.key, **self._owner)["Body"]
+            return cast("BinaryIO", body)
+
+    def _objects(self, prefix: str) -> list[dict[str, Any]]:
+        pages = self.aws.s3.get_paginator("list_objects_v2").paginate(
+            Bucket=self.bucket, Prefix=prefix, **self._owner
+        )
+        entries = [entry for page in pages for entry in page.get("Contents", [])]
+        return sorted(({"Key": e["Key"], "Size": e["Size"]} for e in entries), key=lambda e: str(e["Key"]))
+
+    def answer(
+        self, model: str, invocation_type: str, model_input: Mapping[str, object]
+    ) -> Mapping[str, object]:
+        """One paid call, one HTTP attempt."""
+        try:
+            if invocation_type == "Converse":
+                arguments: dict[str, Any] = dict(model_input)
+                answer = dict(self.aws.runtime.converse(modelId=model, **arguments))
+                answer.pop("ResponseMetadata", None)
+                return answer
+            payload = self.aws.runtime.invoke_model(
+                modelId=model,
+                body=json.dumps(model_input),
+                contentType="application/json",
+                accept="application/json",
+            )["body"].read()
+        except ClientError as error:
+            code, status = _code(error)
+            if code in {"ModelTimeoutException", "InternalServerException"} or status in {408, 500}:
+                raise LostAnswer(f"on-demand call: {code}") from None
+            raise RefusedAnswer(status, _said(error)) from None
+        except (EndpointConnectionError, ConnectTimeoutError):
+            raise TransientError("on-demand call: Bedrock was not reached; nothing was sent") from None
+        except HTTPClientError as error:
+            raise LostAnswer(f"on-demand call: {type(error).__name__} after the request left") from None
+        output: Mapping[str, object] = json.loads(payload)
+        return output
+
+
+def _report(summary: Mapping[str, Any]) -> JobReport:
+    status = str(summary.get("status", "Submitted"))
+    phase: Phase = "ended" if status in ENDED else "running"
+    return JobReport(
+        provider_id=summary["jobArn"],
+        name=summary.get("jobName", ""),
+        token=summary.get("clientRequestToken"),
+        status=status,
+        phase=phase,
+        message=summary.get("message"),
+        submitted_at=summary["submitTime"],
+        ended_at=summary.get("endTime"),
+        deadline=summary.get("jobExpirationTime"),
+        counts=RecordCounts(
+            summary.get("totalRecordCount"),
+            summary.get("processedRecordCount"),
+            summary.get("successRecordCount"),
+            summary.get("errorRecordCount"),
+        ),
+    )
