@@ -1,0 +1,170 @@
+"""The CSV preset: a folder (or zip) of CSV files with a manifest of attachments.
+
+Covers account-manager exports, Recruitly, JobScore, Bullhorn-style (contract, section C4). What the
+export does not prove is never guessed: an ambiguous date order or a second file that fits as well
+stops with the field a person must state. Reading the same export again gives the same tables.
+"""
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+from pydantic import ValidationError
+
+from batch_pipeline.errors import ConfigurationError
+from batch_pipeline.sources import manifest, relations, tables
+from batch_pipeline.sources.base import Notice, SourceReport
+from batch_pipeline.sources.canonical import ENTITIES, SCHEMAS, Entity, empty
+from batch_pipeline.sources.csv_config import CsvFolderConfig, TableConfig
+from batch_pipeline.sources.listing import Listing, list_export
+from batch_pipeline.sources.resolution import Resolution, Table, resolve
+from batch_pipeline.workspace import atomic_path, write_parquet
+
+ORPHANS = "orphan_files.parquet"
+"""Written beside the canonical tables: `path` of every file no row of the manifest names."""
+
+
+class CsvFolder:
+    """Reads the export a `CsvFolderConfig` describes."""
+
+    def __init__(self, config: CsvFolderConfig) -> None:
+        self.config = config
+
+    def read(self, into: Path) -> SourceReport:
+        """Write the canonical tables; a zip file is unpacked once into `into/export`."""
+        into.mkdir(parents=True, exist_ok=True, mode=0o700)
+        listing = list_export(Path(self.config.path), into / "export")
+        scratch = into / ".staged"
+        shutil.rmtree(scratch, ignore_errors=True)
+        try:
+            resolution = resolve(self.config, listing, scratch)
+            notices = [*resolution.notices]
+            for entity in ENTITIES:
+                notices += self._write(entity, resolution, listing, into, scratch)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+        notices += relations.dangling(into)
+        counts: dict[Entity, int] = {
+            entity: pl.scan_parquet(into / f"{entity}.parquet").select(pl.len()).collect().item()
+            for entity in ENTITIES
+        }
+        return SourceReport(counts, tuple(notices))
+
+    def _write(
+        self, entity: Entity, resolution: Resolution, listing: Listing, into: Path, scratch: Path
+    ) -> list[Notice]:
+        table = resolution.tables.get(entity)
+        if table is None:
+            write_parquet(empty(entity), into / f"{entity}.parquet")
+            if entity == "attachment":
+                return self._orphans_only(listing, resolution, into)
+            return []
+        staged = scratch / f"{entity}.parquet"
+        scratch.mkdir(exist_ok=True, mode=0o700)
+        with table.file.naming_bad_rows():
+            tables.canonical_rows(table, self.config.timezone, self.config.keep_columns).sink_parquet(staged)
+        rows = pl.scan_parquet(staged)
+        notices = tables.count_marks(entity, rows)
+        single = relations.with_one_id_each(entity, rows)
+        notices += single.notices
+        rows = single.rows
+        if entity == "person":
+            blanked = relations.without_erased(rows)
+            notices += blanked.notices
+            rows = blanked.rows
+        elif entity == "attachment":
+            rows, found = self._attachments(table, rows, resolution, listing, into)
+            notices += found
+        elif entity != "job":
+            rows = relations.with_people(entity, rows, into)
+        rows = relations.in_order(entity, rows, from_stage_known="from_stage" in table.columns)
+        schema = SCHEMAS[entity]
+        with atomic_path(into / f"{entity}.parquet") as partial:
+            rows.sort("_row").select(pl.col(name).cast(dtype) for name, dtype in schema.items()).sink_parquet(
+                partial
+            )
+        return notices
+
+    def _attachments(
+        self, table: Table, rows: pl.LazyFrame, resolution: Resolution, listing: Listing, into: Path
+    ) -> tuple[pl.LazyFrame, list[Notice]]:
+        template = manifest.checked_template(
+            self.config.attachment_path, has_paths="source_handle" in table.columns
+        )
+        named = rows.select("_row", _handle="source_handle", _name="file_name")
+        rows = relations.with_people("attachment", rows, into)
+        # the manifest is checked with the names as written; erased people's are blanked again below
+        rows = rows.join(named, on="_row", how="left", maintain_order="left").with_columns(
+            source_handle="_handle", file_name="_name"
+        )
+        if manifest.uses_email(template):
+            first = pl.col("emails").str.json_path_match("$[0].raw").str.strip_chars()
+            people = pl.scan_parquet(into / "person.parquet").select(person_id="source_id", _email=first)
+            rows = rows.join(people, on="person_id", how="left", maintain_order="left")
+        checked = manifest.check(rows, listing, template, self._table_paths(listing, resolution))
+        write_parquet(checked.orphans, into / ORPHANS)
+        hidden = pl.when(~pl.col("_erased")).then("file_name").alias("file_name")
+        return checked.rows.with_columns(hidden), list(checked.notices)
+
+    def _orphans_only(self, listing: Listing, resolution: Resolution, into: Path) -> list[Notice]:
+        used = self._table_paths(listing, resolution)
+        orphans = listing.files.filter(~pl.col("path").is_in(used)).select("path")
+        write_parquet(orphans, into / ORPHANS)
+        if orphans.is_empty():
+            return []
+        return [Notice("orphan_files", "attachment", "the export has no manifest", orphans.height)]
+
+    @staticmethod
+    def _table_paths(listing: Listing, resolution: Resolution) -> list[str]:
+        return [*listing.tables(), *(table.file.name for table in resolution.tables.values())]
+
+
+def open_source(settings: Mapping[str, object]) -> CsvFolder:
+    """The source of a migration file's `source:` section; ConfigurationError names the wrong field."""
+    return CsvFolder(_validated(settings))
+
+
+def propose(path: Path, *, system: str = "csv", timezone: str | None = None) -> CsvFolderConfig:
+    """The configuration of an export as far as the export proves it: files, columns, date formats.
+
+    Raises ConfigurationError naming what a person must state (the time zone where times name none,
+    ambiguous date orders), SourceError where a table the migration needs is not there.
+    """
+    config = _validated(
+        {"kind": "csv_folder", "path": str(path), "system": system, "timezone": timezone or "UTC"}
+    )
+    scratch = Path(tempfile.mkdtemp(prefix="batch-pipeline-propose-"))
+    try:
+        resolution = resolve(config, list_export(path, scratch), scratch / "text")
+    finally:
+        shutil.rmtree(scratch)
+    zoneless = [
+        f"{entity}.{field}" for entity, table in resolution.tables.items() for field in sorted(table.zoneless)
+    ]
+    if zoneless and timezone is None:
+        raise ConfigurationError(
+            "source.timezone", None, f"state the IANA zone of times that name none ({', '.join(zoneless)})"
+        )
+    stated = {
+        entity: TableConfig(
+            file=table.file.name,
+            columns={
+                field: headers[0] if len(headers) == 1 else headers
+                for field, headers in table.columns.items()
+            },
+            date_formats=dict(table.date_formats),
+        )
+        for entity, table in resolution.tables.items()
+    }
+    return config.model_copy(update={"tables": stated})
+
+
+def _validated(settings: Mapping[str, object]) -> CsvFolderConfig:
+    try:
+        return CsvFolderConfig.model_validate(settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(["source", *(str(part) for part in first["loc"])])
+        raise ConfigurationError(place, first["input"], first["msg"]) from None

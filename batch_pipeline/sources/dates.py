@@ -1,0 +1,192 @@
+"""Dates of an export: which order a column is written in, and its values as UTC.
+
+An order is derived only where the values prove it. `03/04/2026` can be two days; a column in which
+every pair of numbers is 12 or less is refused, and so is one that proves both orders (trap 17 of
+the export contract). Offsets in the text win over the migration's zone.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+import polars as pl
+
+Order = Literal["year_first", "day_first", "month_first", "text", "epoch"]
+ORDERS: Final[tuple[Order, ...]] = get_args(Order)
+
+_TIME = (
+    r"(?:[T ,]+(?P<H>\d{1,2}):(?P<M>\d{2})(?::(?P<S>\d{2})(?:[.,](?P<f>\d{1,9}))?)?"
+    r"\s*(?P<p>[AaPp])?(?:\.?[Mm]\.?)?\s*(?P<z>[Zz]|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?)?$"
+)
+_YEAR_FIRST = r"^(?P<a>\d{4})[-/.](?P<b>\d{1,2})[-/.](?P<c>\d{1,2})" + _TIME
+_YEAR_LAST = r"^(?P<a>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<c>\d{4}|\d{2})" + _TIME
+_EPOCH = r"^\d{9,10}(?:\d{3})?$"
+_MONTH_NAME = r"(?P<b>[A-Za-z]{3,9})\.?"
+_DAY_NAME_MONTH = r"^(?P<c>\d{1,2})[ -]" + _MONTH_NAME + r"[ ,-]+(?P<a>\d{4})" + _TIME
+_NAME_DAY_YEAR = r"^" + _MONTH_NAME + r" (?P<c>\d{1,2}),? (?P<a>\d{4})" + _TIME
+_ZONE = r"\d\s*(?:[AaPp]?\.?[Mm]?\.?)\s*(?:[Zz]|UTC|GMT|:\d{2}(?:[.,]\d+)?\s*[+-]\d{2}(?::?\d{2})?)$"
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+@dataclass(frozen=True)
+class DateColumn:
+    """What one column's values prove."""
+
+    filled: int
+    year_first: int
+    year_last: int
+    day_first: int  # year-last values whose first number is no month
+    month_first: int  # year-last values whose second number is no month
+    text: int
+    epoch: int
+    without_zone: int  # values that name no zone (epochs need none)
+
+    @property
+    def has_dates(self) -> bool:
+        return bool(self.year_first or self.year_last or self.text or self.epoch)
+
+    def order(self) -> Order:
+        """The only order the values allow. Raises ValueError saying what a person must state."""
+        shapes: dict[Order, int] = {
+            "year_first": self.year_first,
+            "day_first": self.year_last,
+            "text": self.text,
+            "epoch": self.epoch,
+        }
+        present = [order for order, count in shapes.items() if count]
+        if not present:
+            if self.filled:
+                raise ValueError("no value is a date this program knows: state the format")
+            return "year_first"
+        if len(present) > 1:
+            raise ValueError(
+                "the column mixes formats ("
+                + ", ".join(
+                    f"{shapes[order]} {'year last' if order == 'day_first' else order}" for order in present
+                )
+                + "): mend the export, no single format reads it"
+            )
+        if present != ["day_first"]:
+            return present[0]
+        if self.day_first and self.month_first:
+            raise ValueError(
+                f"the column mixes orders: {self.day_first} dates put the day first, "
+                f"{self.month_first} the month: mend the export"
+            )
+        if not self.day_first and not self.month_first:
+            raise ValueError(
+                f"all {self.year_last} dates can be read as day/month and as month/day: "
+                "state day_first or month_first"
+            )
+        return "day_first" if self.day_first else "month_first"
+
+
+def observe(rows: pl.LazyFrame, columns: Mapping[str, pl.Expr]) -> dict[str, DateColumn]:
+    """One pass over the rows: what each column's values prove, by the mapping's keys."""
+    if not columns:
+        return {}
+    tests: list[pl.Expr] = []
+    for key, column in columns.items():
+        last = column.str.extract_groups(_YEAR_LAST)
+        first_number = last.struct.field("a").cast(pl.Int32)
+        second_number = last.struct.field("b").cast(pl.Int32)
+        textual = column.str.contains(_DAY_NAME_MONTH) | column.str.contains(_NAME_DAY_YEAR)
+        counts = {
+            "filled": column.is_not_null(),
+            "year_first": column.str.contains(_YEAR_FIRST),
+            "year_last": first_number.is_not_null(),
+            "day_first": first_number > 12,
+            "month_first": second_number > 12,
+            "text": textual,
+            "epoch": column.str.contains(_EPOCH),
+            "without_zone": ~column.str.contains(_EPOCH) & ~column.str.contains(_ZONE),
+        }
+        tests += [test.sum().alias(f"{key}/{name}") for name, test in counts.items()]
+    found = rows.select(tests).collect(engine="streaming").row(0, named=True)
+    return {
+        key: DateColumn(**{name: int(found[f"{key}/{name}"] or 0) for name in DateColumn.__annotations__})
+        for key in columns
+    }
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """`utc` is null where the text is no date of that format; `zoneless` where a zone was assumed."""
+
+    utc: pl.Expr
+    zoneless: pl.Expr
+
+
+def parse(column: pl.Expr, date_format: str, zone: str) -> Parsed:
+    """Read text as UTC microseconds. `date_format` is one of ORDERS or a strptime format with `%`."""
+    if date_format not in ORDERS:
+        return _by_format(column, date_format, zone)
+    if date_format == "epoch":
+        number = column.str.extract(r"^(\d{9,13})$").cast(pl.Int64)
+        # by magnitude (trap 16): seconds have at most ten digits until the year 2286
+        micros = pl.when(number >= 100_000_000_000).then(number * 1_000).otherwise(number * 1_000_000)
+        return Parsed(micros.cast(pl.Datetime("us", "UTC")), pl.lit(value=False))
+    if date_format == "text":
+        day_name = _from_groups(column.str.extract_groups(_DAY_NAME_MONTH), ("a", "b", "c"), zone)
+        name_day = _from_groups(column.str.extract_groups(_NAME_DAY_YEAR), ("a", "b", "c"), zone)
+        return Parsed(pl.coalesce(day_name.utc, name_day.utc), day_name.zoneless | name_day.zoneless)
+    pattern = _YEAR_FIRST if date_format == "year_first" else _YEAR_LAST
+    parts: dict[str, tuple[str, str, str]] = {
+        "year_first": ("a", "b", "c"),
+        "day_first": ("c", "b", "a"),
+        "month_first": ("c", "a", "b"),
+    }
+    return _from_groups(column.str.extract_groups(pattern), parts[date_format], zone)
+
+
+def _from_groups(groups: pl.Expr, year_month_day: tuple[str, str, str], zone: str) -> Parsed:
+    field = groups.struct.field
+    year_name, month_name, day_name = year_month_day
+    year = field(year_name).cast(pl.Int32)
+    year = pl.when(year >= 100).then(year).when(year <= 68).then(year + 2000).otherwise(year + 1900)
+    names = field(month_name).str.slice(0, 3).str.to_lowercase()
+    month = pl.coalesce(
+        field(month_name).cast(pl.Int32, strict=False),
+        names.replace_strict(list(_MONTHS), list(range(1, 13)), default=None, return_dtype=pl.Int32),
+    )
+    hour = field("H").cast(pl.Int32).fill_null(0)
+    half = field("p").str.to_lowercase()
+    hour = pl.when(half == "p").then(hour % 12 + 12).when(half == "a").then(hour % 12).otherwise(hour)
+    text = pl.format(
+        "{}-{}-{} {}:{}:{}.{}",
+        year.cast(pl.String).str.zfill(4),
+        month.cast(pl.String).str.zfill(2),
+        field(day_name).str.zfill(2),
+        hour.cast(pl.String).str.zfill(2),
+        field("M").fill_null("00"),
+        field("S").fill_null("00"),
+        field("f").fill_null("0").str.slice(0, 6).str.pad_end(6, "0"),
+    )
+    naive = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.6f", time_unit="us", strict=False)
+    mark = field("z")
+    digits = mark.str.replace(":", "", literal=True)
+    sign = pl.when(digits.str.starts_with("-")).then(-1).otherwise(1)
+    minutes = (
+        digits.str.extract(r"^[+-](\d{2})").cast(pl.Int64).fill_null(0) * 60
+        + digits.str.extract(r"^[+-]\d{2}(\d{2})$").cast(pl.Int64).fill_null(0)
+    ) * sign
+    stated = naive.dt.replace_time_zone("UTC") - pl.duration(minutes=minutes)
+    utc = pl.when(mark.is_not_null()).then(stated).otherwise(_in_zone(naive, zone))
+    return Parsed(utc, (naive.is_not_null() & mark.is_null()).fill_null(value=False))
+
+
+def _by_format(column: pl.Expr, date_format: str, zone: str) -> Parsed:
+    if "%z" in date_format:
+        aware = column.str.to_datetime(date_format, time_unit="us", time_zone="UTC", strict=False)
+        return Parsed(aware, pl.lit(value=False))
+    naive = column.str.to_datetime(date_format, time_unit="us", strict=False)
+    return Parsed(_in_zone(naive, zone), naive.is_not_null())
+
+
+def _in_zone(naive: pl.Expr, zone: str) -> pl.Expr:
+    """The hour that a summer-time change repeats is its first; the one it skips moves on by an hour."""
+
+    def placed(expression: pl.Expr) -> pl.Expr:
+        return expression.dt.replace_time_zone(zone, ambiguous="earliest", non_existent="null")
+
+    return pl.coalesce(placed(naive), placed(naive + pl.duration(hours=1))).dt.convert_time_zone("UTC")

@@ -1,0 +1,161 @@
+"""What rows say about each other: one id one row, references, erased people, order in time."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from batch_pipeline.sources.base import Notice
+from batch_pipeline.sources.canonical import ENTITIES, Entity
+
+_IDENTITY: Mapping[Entity, tuple[str, ...]] = {
+    "stage_move": ("application_id", "to_stage", "moved_at"),
+    "note": ("person_id", "application_id", "author", "noted_at", "body_raw"),
+    "evaluation": ("application_id", "author", "submitted_at", "overall_raw"),
+    "attachment": ("person_id", "application_id", "file_name", "source_handle"),
+}
+"""What makes an id where the export names none: content, so that a second export gives the same."""
+
+_PERSONAL = ("full_name", "given_name", "family_name", "emails", "phones", "links", "location", "raw")
+_REFERENCES: Mapping[Entity, Mapping[str, Entity]] = {
+    "application": {"person_id": "person", "job_id": "job"},
+    "stage_move": {"application_id": "application"},
+    "note": {"person_id": "person", "application_id": "application"},
+    "evaluation": {"application_id": "application"},
+    "attachment": {"person_id": "person", "application_id": "application"},
+}
+
+
+@dataclass(frozen=True)
+class Related:
+    rows: pl.LazyFrame
+    notices: tuple[Notice, ...]
+
+
+def with_one_id_each(entity: Entity, rows: pl.LazyFrame) -> Related:
+    """Ids made where there are none, the same row kept once, one id held by one row.
+
+    People, jobs and applications are referred to by id: of two different rows with one id the first
+    is kept. Of all other entities every row is kept; the later ones get `#2`, `#3`, ...
+    """
+    notices: list[Notice] = []
+    without = int(rows.select(pl.col("source_id").is_null().sum()).collect(engine="streaming").item())
+    if without and entity in _IDENTITY:
+        key = pl.concat_str(
+            [pl.col(name).cast(pl.String).fill_null("") for name in _IDENTITY[entity]], separator="\x1f"
+        )
+        made = key.map_batches(_digests, return_dtype=pl.String, is_elementwise=True)
+        rows = rows.with_columns(pl.coalesce("source_id", made).alias("source_id"))
+        notices.append(Notice("derived_ids", entity, ", ".join(_IDENTITY[entity]), without))
+    elif without:
+        rows = rows.filter(pl.col("source_id").is_not_null())
+        notices.append(Notice("rows_without_id", entity, "left out", without))
+    ids = rows.select(pl.len(), pl.col("source_id").n_unique().alias("distinct")).collect(engine="streaming")
+    if ids["len"][0] == ids["distinct"][0]:
+        return Related(rows, tuple(notices))
+    fresh = pl.struct("source_id", "raw").is_first_distinct()
+    number = pl.int_range(1, pl.len() + 1).over("source_id")
+    kept = rows.filter(fresh).with_columns(number.alias("_number"))
+    total, distinct, repeated = (
+        kept.select(
+            pl.len(), pl.col("source_id").n_unique().alias("d"), (pl.col("_number") > 1).sum().alias("r")
+        )
+        .collect()
+        .row(0)
+    )
+    if ids["len"][0] > total:
+        notices.append(Notice("duplicate_rows", entity, "one kept", int(ids["len"][0] - total)))
+    if repeated:
+        first_only = entity not in _IDENTITY
+        how = "the first row kept" if first_only else "later rows numbered"
+        notices.append(Notice("duplicate_ids", entity, f"{how}; {distinct} ids in all", int(repeated)))
+        if first_only:
+            kept = kept.filter(pl.col("_number") == 1)
+        else:
+            numbered = pl.format("{}#{}", "source_id", "_number")
+            kept = kept.with_columns(
+                pl.when(pl.col("_number") > 1).then(numbered).otherwise("source_id").alias("source_id")
+            )
+    return Related(kept.drop("_number"), tuple(notices))
+
+
+def _digests(keys: pl.Series) -> pl.Series:
+    return pl.Series(
+        keys.name, [hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32] for key in keys]
+    )
+
+
+def without_erased(rows: pl.LazyFrame) -> Related:
+    """People marked as erased keep their row and lose everything personal in it."""
+    erased = pl.col("erased_at").is_not_null()
+    count = int(rows.select(erased.sum()).collect(engine="streaming").item())
+    blanked = rows.with_columns(pl.when(~erased).then(pl.col(name)).alias(name) for name in _PERSONAL)
+    notices = (Notice("erased_people", "person", "personal columns emptied, files never opened", count),)
+    return Related(blanked, notices if count else ())
+
+
+def with_people(entity: Entity, rows: pl.LazyFrame, tables: Path) -> pl.LazyFrame:
+    """Blank what belongs to erased people, and fill `person_id` from the application.
+
+    Adds the column `_erased`. Reads the person and application tables below `tables`.
+    """
+    people = pl.scan_parquet(tables / "person.parquet").filter(pl.col("erased_at").is_not_null())
+    erased_ids = people.select("source_id").collect()["source_id"].implode()
+    if entity == "application":
+        erased = pl.col("person_id").is_in(erased_ids).fill_null(value=False)
+        return rows.with_columns(erased.alias("_erased")).with_columns(
+            pl.when(~pl.col("_erased")).then("raw").alias("raw")
+        )
+    owners = pl.scan_parquet(tables / "application.parquet").select(
+        application_id="source_id", _owner="person_id"
+    )
+    rows = rows.join(owners, on="application_id", how="left", maintain_order="left")
+    own = pl.col("person_id") if "person_id" in rows.collect_schema() else pl.lit(None, pl.String)
+    rows = rows.with_columns(
+        (
+            own.is_in(erased_ids).fill_null(value=False)
+            | pl.col("_owner").is_in(erased_ids).fill_null(value=False)
+        ).alias("_erased"),
+        *(
+            [pl.coalesce("person_id", "_owner").alias("person_id")]
+            if entity in ("note", "attachment")
+            else []
+        ),
+    )
+    hidden = {
+        "note": ("raw", "body_raw", "body_text"),
+        "evaluation": ("raw", "items", "overall_raw"),
+        "attachment": ("raw", "file_name", "source_handle"),
+    }.get(entity, ("raw",))
+    return rows.with_columns(pl.when(~pl.col("_erased")).then(pl.col(name)).alias(name) for name in hidden)
+
+
+def in_order(entity: Entity, rows: pl.LazyFrame, *, from_stage_known: bool = False) -> pl.LazyFrame:
+    """`sequence_no` of applications, `from_stage` of stage moves."""
+    if entity == "application":
+        applied = pl.coalesce("applied_at", "source_created_at")
+        number = pl.int_range(1, pl.len() + 1, dtype=pl.Int32).over(
+            "person_id", "job_id", order_by=[applied, pl.col("source_id")]
+        )
+        return rows.with_columns(number.alias("sequence_no"))
+    if entity == "stage_move":
+        before = pl.col("to_stage").shift(1).over("application_id", order_by=["moved_at", "_row"])
+        rows = rows.with_columns(pl.lit("structured").alias("origin"))
+        return rows if from_stage_known else rows.with_columns(before.alias("from_stage"))
+    return rows
+
+
+def dangling(tables: Path) -> list[Notice]:
+    """References to ids that no table holds, for every entity below `tables`."""
+    notices: list[Notice] = []
+    for entity in ENTITIES:
+        for column, target in _REFERENCES.get(entity, {}).items():
+            known = pl.scan_parquet(tables / f"{target}.parquet").select(source_id="source_id")
+            referring = pl.scan_parquet(tables / f"{entity}.parquet").filter(pl.col(column).is_not_null())
+            lost = referring.join(known, left_on=column, right_on="source_id", how="anti")
+            count = int(lost.select(pl.len()).collect(engine="streaming").item())
+            if count:
+                notices.append(Notice("dangling_references", entity, f"{column} is in no {target}", count))
+    return notices

@@ -1,0 +1,237 @@
+"""From a configuration, stated or empty, to what is read from which file and how.
+
+Used twice: to read a migration, and to propose the configuration of a new one. Whatever only a
+person can know is collected, so that it is asked for once and not one run at a time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from batch_pipeline.errors import ConfigurationError, SourceError
+from batch_pipeline.sources import column_map, dates, value_maps
+from batch_pipeline.sources.base import Notice
+from batch_pipeline.sources.canonical import ENTITIES, Entity
+from batch_pipeline.sources.csv_config import CsvFolderConfig, TableConfig
+from batch_pipeline.sources.csv_reading import CsvFile, open_csv
+from batch_pipeline.sources.listing import Listing
+
+NEEDED: tuple[Entity, ...] = ("person", "application")
+
+
+@dataclass(frozen=True)
+class Table:
+    """How one entity is read: field -> headers, date field -> format, field -> value map."""
+
+    entity: Entity
+    file: CsvFile
+    columns: Mapping[str, list[str]]
+    date_formats: Mapping[str, str]
+    values: Mapping[str, Mapping[str, str]]
+    zoneless: frozenset[str]  # date fields with values that name no zone
+
+
+@dataclass(frozen=True)
+class Resolution:
+    tables: Mapping[Entity, Table]
+    notices: tuple[Notice, ...]
+
+
+def resolve(config: CsvFolderConfig, listing: Listing, scratch: Path) -> Resolution:
+    """Raises ConfigurationError naming everything a person must state, SourceError for a bad file."""
+    opened = {
+        path: open_csv(Path(local), path, scratch, config.encoding, config.delimiter)
+        for path, local in _files_to_open(config, listing).items()
+    }
+    chosen, notices = _choose_files(config, opened)
+    tables: dict[Entity, Table] = {}
+    open_questions: list[ConfigurationError] = []
+    for entity in ENTITIES:
+        if entity not in chosen:
+            notices.append(Notice("no_table", entity, "the export has no such file", 0))
+            continue
+        stated = config.tables.get(entity, TableConfig(file=chosen[entity].name))
+        table, questions = _resolve_table(entity, chosen[entity], stated)
+        tables[entity] = table
+        open_questions += questions
+        notices += _choices(table, stated, config)
+    if len(open_questions) == 1:
+        raise open_questions[0]
+    if open_questions:
+        fix = "; ".join(f"{question.field}: {question.fix}" for question in open_questions)
+        raise ConfigurationError("source.tables", f"{len(open_questions)} open questions", fix)
+    return Resolution(tables, tuple(notices))
+
+
+def _files_to_open(config: CsvFolderConfig, listing: Listing) -> dict[str, str]:
+    paths = listing.tables()
+    for entity, table in config.tables.items():
+        if table.file not in paths:
+            if listing.local_path(table.file) is None:
+                raise ConfigurationError(
+                    f"source.tables.{entity}.file",
+                    table.file,
+                    f"the export holds {', '.join(paths) or 'none'}",
+                )
+            paths.append(table.file)
+    stated = {table.file for table in config.tables.values()}
+    if all(entity in config.tables for entity in NEEDED):
+        paths = [path for path in paths if path in stated or _stem_fits(path)]
+    return {path: str(listing.local_path(path)) for path in paths}
+
+
+def _stem_fits(path: str) -> bool:
+    return any(_rank(path, entity) is not None for entity in ENTITIES)
+
+
+def _rank(path: str, entity: Entity) -> int | None:
+    """0 for a file called like the entity, 1 for one whose name begins so, None for neither."""
+    stem = column_map.normalised(Path(path).stem)
+    names = column_map.stems(entity)
+    if stem in names:
+        return 0
+    return 1 if any(stem.startswith(name) for name in names) else None
+
+
+def _choose_files(
+    config: CsvFolderConfig, opened: Mapping[str, CsvFile]
+) -> tuple[dict[Entity, CsvFile], list[Notice]]:
+    chosen: dict[Entity, CsvFile] = {entity: opened[table.file] for entity, table in config.tables.items()}
+    for entity in ENTITIES:
+        if entity in chosen:
+            continue
+        taken = {file.name for file in chosen.values()}
+        fitting: list[tuple[int, str]] = []
+        for path, file in opened.items():
+            rank = _rank(path, entity)
+            if rank is None or path in taken:
+                continue
+            if not column_map.missing_fields(entity, column_map.match(entity, file.headers, {})):
+                fitting.append((rank, path))
+        best = min((rank for rank, _ in fitting), default=0)
+        names = sorted(path for rank, path in fitting if rank == best)
+        if len(names) > 1:
+            raise ConfigurationError(
+                f"source.tables.{entity}.file", None, f"state one of {', '.join(names)}: all fit alike"
+            )
+        if names:
+            chosen[entity] = opened[names[0]]
+    missing = [entity for entity in NEEDED if entity not in chosen]
+    if missing:
+        raise SourceError(
+            f"no file of the export holds the {' and the '.join(missing)} table: state source.tables; "
+            f"the files are {', '.join(sorted(opened)) or 'none'}"
+        )
+    used = {file.name for file in chosen.values()}
+    unused = [Notice("unused_file", path, "no table of this migration", 1) for path in sorted(opened)]
+    return chosen, [notice for notice in unused if notice.table not in used]
+
+
+def _resolve_table(
+    entity: Entity, file: CsvFile, stated: TableConfig
+) -> tuple[Table, list[ConfigurationError]]:
+    columns = column_map.match(entity, file.headers, stated.columns)
+    place = f"source.tables.{entity}"
+    missing = column_map.missing_fields(entity, columns)
+    if missing:
+        raise ConfigurationError(
+            f"{place}.columns", missing, f"state their headers in {file.name}: {', '.join(file.headers)}"
+        )
+    for field, table in stated.values.items():
+        allowed = value_maps.CANONICAL.get(_map_name(entity, field))
+        if allowed is None:
+            raise ConfigurationError(
+                f"{place}.values.{field}", field, "this field has no closed set of values"
+            )
+        wrong = sorted(set(table.values()) - allowed)
+        if wrong:
+            raise ConfigurationError(
+                f"{place}.values.{field}", wrong, f"give one of {', '.join(sorted(allowed))}"
+            )
+    date_fields = [field for field in columns if field in column_map.DATES[entity]]
+    unknown = sorted(set(stated.date_formats) - set(date_fields))
+    if unknown:
+        raise ConfigurationError(
+            f"{place}.date_formats", unknown, f"the date fields are {', '.join(date_fields)}"
+        )
+    formats, questions, zoneless = _date_formats(place, file, columns, date_fields, stated.date_formats)
+    return Table(entity, file, columns, formats, stated.values, zoneless), questions
+
+
+def _map_name(entity: Entity, field: str) -> str:
+    return "evaluation.overall" if field == "overall_raw" else f"{entity}.{field}"
+
+
+def _date_formats(
+    place: str,
+    file: CsvFile,
+    columns: Mapping[str, list[str]],
+    date_fields: list[str],
+    stated: Mapping[str, str],
+) -> tuple[dict[str, str], list[ConfigurationError], frozenset[str]]:
+    formats: dict[str, str] = {}
+    questions: list[ConfigurationError] = []
+    with file.naming_bad_rows():
+        observed = dates.observe(file.scan(), {field: cell(columns[field]) for field in date_fields})
+    for field in date_fields:
+        given = stated.get(field)
+        if given is not None:
+            if given not in dates.ORDERS and "%" not in given:
+                raise ConfigurationError(
+                    f"{place}.date_formats.{field}",
+                    given,
+                    f"give one of {', '.join(dates.ORDERS)} or a %-format",
+                )
+            formats[field] = given
+            continue
+        try:
+            formats[field] = observed[field].order()
+        except ValueError as error:
+            header = " + ".join(columns[field])
+            if field == "erased_at" and not observed[field].has_dates:
+                formats[field] = "year_first"  # a yes-or-no column: any mark erases
+            else:
+                questions.append(
+                    ConfigurationError(
+                        f"{place}.date_formats.{field}", None, f"column {header!r} of {file.name}: {error}"
+                    )
+                )
+    zoneless = frozenset(field for field in formats if observed[field].without_zone)
+    return formats, questions, zoneless
+
+
+def cell(headers: list[str]) -> pl.Expr:
+    """What a field's columns say: trimmed, formula wrapping `="..."` undone, empty as null."""
+    parts = [
+        pl.col(header).str.replace(r'^\s*="(.*)"\s*$', "$1").str.strip_chars().replace("", None)
+        for header in headers
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    return pl.concat_str(parts, separator=" ", ignore_nulls=True).replace("", None)
+
+
+def _choices(table: Table, stated: TableConfig, config: CsvFolderConfig) -> list[Notice]:
+    file, entity = table.file, table.entity
+    how = "stated" if file.encoding_stated else "detected"
+    found = [Notice("encoding", entity, f"{file.name}: {file.encoding}, {how}", 1)]
+    how = "stated" if file.delimiter_stated else "detected"
+    found.append(Notice("delimiter", entity, f"{file.name}: {file.delimiter!r}, {how}", 1))
+    for field, date_format in table.date_formats.items():
+        how = "stated" if field in stated.date_formats else "derived from its values"
+        header = " + ".join(table.columns[field])
+        found.append(Notice("date_format", entity, f"{field} from {header!r}: {date_format}, {how}", 1))
+        if field in table.zoneless:
+            found.append(Notice("zone_assumed", entity, f"{field} from {header!r}: {config.timezone}", 1))
+    used = {header for headers in table.columns.values() for header in headers}
+    spare = [header for header in file.headers if header not in used]
+    kept = {column_map.normalised(header) for header in config.keep_columns}
+    hidden = [h for h in spare if column_map.is_sensitive(h) and column_map.normalised(h) not in kept]
+    if hidden:
+        found.append(Notice("sensitive_columns", entity, f"left out: {', '.join(hidden)}", len(hidden)))
+    rest = [header for header in spare if header not in hidden]
+    if rest:
+        found.append(Notice("unmapped_columns", entity, f"only in raw: {', '.join(rest)}", len(rest)))
+    return found
