@@ -86,6 +86,15 @@ def move_to_on_demand(ledger: LedgerConnection, key: str, record_ids: list[str])
     ).rowcount
 
 
+def fail(ledger: LedgerConnection, key: str, record_id: str, reason: str) -> None:
+    """A document nothing can be sent for: it has a final state, and cost nothing."""
+    ledger.sql.execute(
+        "update document set state = 'failed', reason = %s "
+        "where migration = %s and record_id = %s and state = 'owed'",
+        (reason, key, record_id),
+    )
+
+
 def retry_failed(ledger: LedgerConnection, key: str) -> int:
     """Owe again what failed at the provider; what was answered stays answered."""
     return ledger.sql.execute(

@@ -193,15 +193,10 @@ def accept(ledger: LedgerConnection, job: Job, provider_id: str, *, adopted: boo
         )
 
 
-def refused(ledger: LedgerConnection, job: Job) -> None:
-    """The provider said no, so nothing was accepted: the intent is as if never sent."""
-    ledger.sql.execute("update job set sent_at = null where id = %s and state = 'intent'", (job.id,))
-
-
 def delay(ledger: LedgerConnection, job: Job, seconds: float) -> None:
     """No room for another job: try again later, or when a job of this account ends."""
     ledger.sql.execute(
-        "update job set sent_at = null, not_before = now() + make_interval(secs => %s) "
+        "update job set not_before = now() + make_interval(secs => %s) "
         "where id = %s and state = 'intent'",
         (seconds, job.id),
     )

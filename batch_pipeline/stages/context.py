@@ -1,0 +1,116 @@
+"""What every stage works with: one migration, its files, the ledger, the provider."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from batch_pipeline.errors import ConfigurationError
+from batch_pipeline.ledger import migrations
+from batch_pipeline.ledger.connection import LedgerConnection
+from batch_pipeline.migration import Catalogue, Migration
+from batch_pipeline.providers.bedrock import Bedrock
+from batch_pipeline.requests.bodies import RequestBuilder
+from batch_pipeline.requests.families import InvocationType, family_of, invocation_type
+from batch_pipeline.requests.quotas import BatchLimits, limits_of
+from batch_pipeline.settings import Settings
+from batch_pipeline.tasks.base import Task
+from batch_pipeline.tasks.cv.task import CV_TASK
+from batch_pipeline.workspace import Workspace
+
+
+class Progress(Protocol):
+    """Told how far a stage is; `total` is None while it cannot be known."""
+
+    def __call__(self, what: str, done: int, total: int | None) -> None: ...
+
+
+def silent(what: str, done: int, total: int | None) -> None:
+    """Progress that nobody watches."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """One migration at work."""
+
+    settings: Settings
+    migration: Migration
+    workspace: Workspace
+    ledger: LedgerConnection
+    progress: Progress = silent
+    task: Task = CV_TASK
+
+    @property
+    def key(self) -> str:
+        return self.migration.key
+
+    @cached_property
+    def provider(self) -> Bedrock:
+        """The provider as file and environment name it together.
+
+        Raises:
+            ConfigurationError: neither names the bucket or the role.
+        """
+        # boto3 costs a third of a second to import, and definitions load without it
+        from batch_pipeline.providers.aws import clients  # noqa: PLC0415
+
+        named = self.migration.provider
+        bucket = named.bucket or self.settings.bucket
+        role = named.role_arn or self.settings.role_arn
+        if bucket is None:
+            raise ConfigurationError("provider.bucket", "(not set)", "name it, or set BATCH_PIPELINE_BUCKET")
+        if role is None:
+            raise ConfigurationError(
+                "provider.role_arn", "(not set)", "name it, or set BATCH_PIPELINE_ROLE_ARN"
+            )
+        return Bedrock(
+            aws=clients(),
+            bucket=bucket,
+            prefix=f"{named.prefix}/{self.key}/",
+            role_arn=role,
+            bucket_owner=named.bucket_owner or self.settings.bucket_owner,
+            kms_key_id=named.kms_key_id,
+        )
+
+    @cached_property
+    def limits(self) -> BatchLimits:
+        """The model's quotas with the migration's own overrides."""
+        return limits_of(
+            self.migration.provider.model,
+            **self.migration.provider.quotas.model_dump(exclude_none=True),
+        )
+
+    @cached_property
+    def batch_requests(self) -> RequestBuilder:
+        provider = self.migration.provider
+        return RequestBuilder.for_model(provider.model, self.task.prompt, provider.max_output_tokens)
+
+    @property
+    def on_demand_model(self) -> str:
+        return self.migration.on_demand.model or self.migration.provider.model
+
+    @cached_property
+    def on_demand_requests(self) -> RequestBuilder:
+        return RequestBuilder.for_model(
+            self.on_demand_model, self.task.prompt, self.migration.provider.max_output_tokens
+        )
+
+    @property
+    def invocation_type(self) -> InvocationType:
+        return invocation_type(family_of(self.migration.provider.model))
+
+
+@contextmanager
+def open_context(settings: Settings, key: str, progress: Progress = silent) -> Iterator[Context]:
+    """Everything a stage of migration `key` needs; makes the migration known to the ledger.
+
+    Raises:
+        ConfigurationError: the file or the environment is wrong.
+        TransientError: PostgreSQL does not answer.
+    """
+    migration = Catalogue(settings.migrations).load(key)
+    with LedgerConnection.open(settings.database_url.get_secret_value()) as ledger:
+        migrations.record(ledger, key, migration.tenant, migration.digest)
+        workspace = Workspace(settings.home.absolute(), key).create()
+        yield Context(settings, migration, workspace, ledger, progress)

@@ -1,0 +1,215 @@
+"""The courier: a process of its own that makes the on-demand calls of one migration.
+
+A provider takes no idempotency token on this route, so a process that dies while a call is under way
+leaves a doubt that cannot be resolved. The courier makes that rare: it is a session of its own, so a
+killed parent does not take it along. When its parent is gone it starts nothing new, waits for the
+calls that left, writes their answers to the ledger and ends. The next one waits for it.
+
+Protocol: one JSON object a line on standard output, `{"done": n, "total": n}`; exit code 0, or 1 with
+`{"error": text}` as the last line.
+"""
+
+import json
+import random
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from batch_pipeline.answers.envelope import Answer, read_line, wrap
+from batch_pipeline.errors import BatchPipelineError, TerminalError, TransientError
+from batch_pipeline.ledger import documents, on_demand
+from batch_pipeline.ledger.connection import LedgerConnection
+from batch_pipeline.ledger.on_demand import OwedCall
+from batch_pipeline.providers.contract import LostAnswer, RefusedAnswer
+from batch_pipeline.requests.families import family_of, invocation_type
+from batch_pipeline.settings import Settings
+from batch_pipeline.stages.context import Context, open_context
+from batch_pipeline.stages.vision import vision_blocks
+
+_RETRY_LATER = frozenset({408, 424, 429, 500, 502, 503, 504})
+_MOST_BUSY_ANSWERS = 8
+_CHUNK = 200
+
+
+@dataclass
+class _Pace:
+    """Tokens a minute, and one pause for everybody when the provider says it is busy."""
+
+    tokens_per_minute: int
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    free_at: float = 0.0
+
+    def take(self, tokens: int) -> None:
+        with self.lock:
+            now = time.monotonic()
+            start = max(now, self.free_at)
+            self.free_at = start + 60.0 * tokens / self.tokens_per_minute
+        time.sleep(max(0.0, start - now))
+
+    def back_off(self, attempt: int) -> None:
+        pause = min(60.0, 0.5 * 2**attempt) * (0.5 + random.random())  # noqa: S311 - jitter
+        with self.lock:
+            self.free_at = max(self.free_at, time.monotonic() + pause)
+        time.sleep(pause)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """One call, ready to leave; `tokens` is an estimate for the pace alone."""
+
+    record_id: str
+    model_input: dict[str, Any]
+    tokens: int
+
+
+class Courier:
+    """Makes every owed call of a migration, a few at a time."""
+
+    def __init__(self, context: Context, stop: threading.Event) -> None:
+        self._context = context
+        self._stop = stop
+        self._url = context.settings.database_url.get_secret_value()
+        self._pace = _Pace(context.migration.on_demand.tokens_per_minute)
+        self._local = threading.local()
+        self._opened: list[LedgerConnection] = []
+
+    def run(self) -> None:
+        owed = on_demand.owed_calls(self._context.ledger, self._context.key)
+        done = 0
+        most = self._context.migration.on_demand.concurrency
+        with ThreadPoolExecutor(most) as pool, self._closing():
+            under_way: set[Future[None]] = set()
+            for request in self._requests(owed):
+                if self._stop.is_set():
+                    break
+                if len(under_way) >= 2 * most:
+                    ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+                    done += _results(ended)
+                    _say(done=done, total=len(owed))
+                under_way.add(pool.submit(self._answer, request))
+            ended, _ = wait(under_way)
+            done += _results(ended)
+        _say(done=done, total=len(owed))
+
+    @contextmanager
+    def _closing(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            for connection in self._opened:
+                connection.close()
+
+    def _ledger(self) -> LedgerConnection:
+        if not hasattr(self._local, "ledger"):
+            self._local.ledger = LedgerConnection.open(self._url, upgrade=False)
+            self._opened.append(self._local.ledger)
+        ledger: LedgerConnection = self._local.ledger
+        return ledger
+
+    def _requests(self, owed: list[OwedCall]) -> Iterator[_Request]:
+        """Bodies are built here, in one thread: the PDF library must not be used from several."""
+        builder = self._context.on_demand_requests
+        for start in range(0, len(owed), _CHUNK):
+            calls = {call.md5: call for call in owed[start : start + _CHUNK]}
+            for row in self._rows(list(calls)).iter_rows(named=True):
+                record_id = calls[row["md5"]].record_id
+                if not row["needs_vision"]:
+                    yield _Request(record_id, builder.text(row["text"]), len(row["text"]) // 4 + 1500)
+                    continue
+                try:
+                    blocks = vision_blocks(row["local_path"], row["sniffed_mime"])
+                except TerminalError:
+                    documents.fail(self._context.ledger, self._context.key, record_id, "cannot_be_shown")
+                    continue
+                yield _Request(record_id, builder.vision(blocks), 4000)
+
+    def _rows(self, md5s: list[str]) -> pl.DataFrame:
+        workspace = self._context.workspace
+        texts = pl.scan_parquet(workspace.texts / "part-*.parquet").select("md5", "text").unique("md5")
+        return (
+            pl.scan_parquet(workspace.documents)
+            .join(pl.LazyFrame({"md5": md5s}), on="md5", how="semi")
+            .join(texts, on="md5", how="left")
+            .select("md5", "text", "local_path", "sniffed_mime", "needs_vision")
+            .collect()
+            .sort("md5")
+        )
+
+    def _answer(self, request: _Request) -> None:
+        if self._stop.is_set():
+            return
+        context, ledger = self._context, self._ledger()
+        model = context.on_demand_model
+        kind = invocation_type(family_of(model))
+        self._pace.take(request.tokens)
+        for busy in range(_MOST_BUSY_ANSWERS):
+            call = on_demand.intend(ledger, context.key, request.record_id, model)
+            try:
+                output = context.provider.answer(model, kind, request.model_input)
+            except RefusedAnswer as error:
+                if error.code in _RETRY_LATER and busy + 1 < _MOST_BUSY_ANSWERS and not self._stop.is_set():
+                    on_demand.unsent(ledger, call)
+                    self._pace.back_off(busy)
+                    continue
+                again = context.migration.limits.attempts if error.code in _RETRY_LATER else 0
+                on_demand.refused(ledger, call, error.code, str(error), again)
+                return
+            except TransientError:
+                on_demand.unsent(ledger, call)
+                raise
+            except LostAnswer:
+                # it may have been paid: the open intent says so, and a person decides
+                return
+            line = wrap(request.record_id, request.model_input, output)
+            entry = read_line(line, family_of(model))
+            tokens = (entry.input_tokens, entry.output_tokens) if isinstance(entry, Answer) else (None, None)
+            on_demand.answered(ledger, call, line, *tokens)
+            return
+
+
+def _results(ended: set[Future[None]]) -> int:
+    for future in ended:
+        future.result()
+    return len(ended)
+
+
+def _say(**what: object) -> None:
+    try:
+        sys.stdout.write(json.dumps(what) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # nobody listens any more; the answers still under way are what matters
+        sys.stdout = open("/dev/null", "w")  # noqa: SIM115, PTH123
+
+
+def _watch_parent(stop: threading.Event) -> None:
+    """The parent holds our standard input open for as long as it lives."""
+    sys.stdin.buffer.read()
+    stop.set()
+
+
+def main(key: str) -> int:
+    stop = threading.Event()
+    threading.Thread(target=_watch_parent, args=(stop,), daemon=True).start()
+    try:
+        with (
+            open_context(Settings.from_environment(), key) as context,
+            context.ledger.exclusive(f"calls of {key}"),
+        ):
+            if not stop.is_set():
+                Courier(context, stop).run()
+    except BatchPipelineError as error:
+        _say(error=str(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,33 @@
+"""`erased_files`: the migration's objects, kept answers and intermediate files go, and are looked for again."""
+
+from dataclasses import asdict, dataclass
+
+from batch_pipeline.ledger import jobs, migrations, on_demand
+from batch_pipeline.privacy.erasure import ErasureCertificate, erase_prefix
+from batch_pipeline.stages.context import Context
+
+
+@dataclass(frozen=True)
+class Erased:
+    """The certificate: counts only."""
+
+    objects: ErasureCertificate
+    kept_answers: int
+    intermediate_files: int
+
+
+def erase(context: Context) -> Erased:
+    """Erase everything of the migration but its rows in the target and in the ledger.
+
+    Call only when the migration's sums close. Safe to repeat.
+    """
+    provider = context.provider
+    certificate = erase_prefix(provider.aws.s3, provider.bucket, provider.prefix, provider.bucket_owner)
+    answers = on_demand.erase_lines(context.ledger, context.key)
+    with context.ledger.transaction():
+        jobs.advance(context.ledger, context.key, "imported", "erased")
+        migrations.note(context.ledger, context.key, "objects erased", asdict(certificate))
+        migrations.keep_report(context.ledger, context.key, {"erased": asdict(certificate)})
+    files = context.workspace.erase()
+    migrations.set_state(context.ledger, context.key, "erased")
+    return Erased(certificate, answers, files)

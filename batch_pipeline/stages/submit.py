@@ -1,0 +1,257 @@
+"""`bedrock_jobs`: settle what ended, resolve what is in doubt, reserve what is owed, send it.
+
+Every write is in `ledger/`; the order of them is here. A process may die between any two lines:
+
+1. `reserve` writes all intents of the plan before the first call, in one transaction.
+2. `mark_sent` is durable before the create call leaves.
+3. `accept` is durable before the next shard is touched.
+
+An intent that was marked sent and not accepted is looked up at the provider by name and token. Found:
+adopted. Not found: sent again with the same token, which the provider answers with the first job if
+there is one after all.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from batch_pipeline.errors import LedgerConflict, QuotaReached, TerminalError
+from batch_pipeline.ledger import documents, jobs, migrations
+from batch_pipeline.ledger.jobs import Job, Reservation
+from batch_pipeline.providers.contract import JobRequest, LostAnswer
+from batch_pipeline.requests.shard_body import ShardBody
+from batch_pipeline.requests.shards import plan
+from batch_pipeline.stages.context import Context
+from batch_pipeline.stages.harvest import Harvest, harvest
+
+# A full quota is looked at again after this long, or as soon as a job of the account ends.
+_QUOTA_PAUSE_SECONDS = 60.0
+_NAME_LIMIT = 63
+
+
+@dataclass
+class Submission:
+    """What one run of the stage did."""
+
+    harvested: list[Harvest] = field(default_factory=list)
+    adopted: int = 0
+    reserved: int = 0
+    accepted: int = 0
+    waiting: int = 0
+    moved_to_on_demand: int = 0
+
+
+def submit(context: Context) -> Submission:
+    """Bring the migration's jobs as far as they can go now; safe to repeat and to run twice at once.
+
+    Raises:
+        TransientError: the provider could not be asked; nothing is in doubt, run again.
+        TerminalError: the provider refused a job for good: its upload is removed, its records are
+            owed again and the migration is held.
+        LostAnswer: an answer got lost and the provider could not be asked about it; run again.
+    """
+    done = Submission()
+    with context.ledger.exclusive(f"jobs of {context.key}"):
+        done.harvested = harvest(context)
+        _resolve_doubts(context, done)
+        standing = migrations.standing(context.ledger, context.key)
+        if standing.hold is not None or standing.state != "open":
+            return done
+        _reserve_owed(context, done)
+        _send(context, done)
+    if done.harvested or done.accepted or done.adopted or done.moved_to_on_demand:
+        migrations.progressed(context.ledger, context.key)
+    return done
+
+
+def _resolve_doubts(context: Context, done: Submission) -> None:
+    for job in jobs.jobs(context.ledger, context.key, "intent"):
+        if job.sent_at is None:
+            continue
+        found = context.provider.find(job.request, job.sent_at)
+        if found is None:
+            continue
+        jobs.accept(context.ledger, job, found.provider_id, adopted=True)
+        done.adopted += 1
+
+
+def request_lines(context: Context, record_ids: Sequence[str]) -> pl.DataFrame:
+    """Where the requests of these records lie in the workspace, in record-id order.
+
+    Raises:
+        LedgerConflict: the workspace lacks some of them.
+    """
+    path = context.workspace.request_lines
+    if not path.exists():
+        raise LedgerConflict(
+            f"migration {context.key}: its requests are not in this workspace; materialise jsonl_shards first"
+        )
+    lines = (
+        pl.scan_parquet(path)
+        .join(
+            pl.LazyFrame({"record_id": record_ids}, schema={"record_id": pl.String}),
+            on="record_id",
+            how="semi",
+        )
+        .collect()
+        .sort("record_id")
+    )
+    if lines.height != len(record_ids):
+        raise LedgerConflict(
+            f"migration {context.key}: {len(record_ids) - lines.height} of {len(record_ids)} owed requests are "
+            "not in this workspace; materialise raw_cvs, deduped_cvs and jsonl_shards again"
+        )
+    return lines
+
+
+def shard_digest(lines: pl.DataFrame) -> str:
+    """SHA-256 over what the shard asks: record ids and request digests, in order."""
+    running = hashlib.sha256()
+    for record_id, digest in lines.select("record_id", "request_digest").iter_rows():
+        running.update(f"{record_id} {digest}\n".encode())
+    return running.hexdigest()
+
+
+def _reserve_owed(context: Context, done: Submission) -> None:
+    owed = documents.owed(context.ledger, context.key, "batch")
+    if not owed:
+        return
+    lines = request_lines(context, [record_id for record_id, _ in owed])
+    if lines["request_digest"].to_list() != [digest for _, digest in owed]:
+        raise LedgerConflict(
+            f"migration {context.key}: requests in this workspace differ from those the ledger planned; "
+            "materialise jsonl_shards again"
+        )
+    planned = plan(lines["length"].to_list(), context.limits)
+    for part in planned.on_demand:
+        left = lines[part.start : part.stop]["record_id"].to_list()
+        done.moved_to_on_demand += documents.move_to_on_demand(context.ledger, context.key, left)
+    reservations = [_reservation(context, lines[part.start : part.stop]) for part in planned.shards]
+    jobs.reserve(context.ledger, context.key, reservations)
+    done.reserved = len(reservations)
+
+
+def _reservation(context: Context, lines: pl.DataFrame) -> Reservation:
+    digest = shard_digest(lines)
+    attempt = jobs.next_attempt(context.ledger, context.key, digest)
+    name = job_name(context.key, digest, attempt)
+    provider = context.provider
+    settings = context.migration.provider
+    return Reservation(
+        shard_digest=digest,
+        attempt=attempt,
+        account=provider.account,
+        request=JobRequest(
+            name=name,
+            token=job_token(context, name, digest, attempt),
+            model=settings.model,
+            invocation_type=context.invocation_type,
+            input_uri=provider.input_uri(name),
+            output_uri=provider.output_uri(name),
+            timeout_hours=settings.timeout_hours,
+        ),
+        bytes=int(lines["length"].sum()),
+        record_ids=lines["record_id"].to_list(),
+    )
+
+
+def job_name(key: str, digest: str, attempt: int) -> str:
+    """At most 63 characters; where it must be cut, the key is cut, never the part that is unique.
+
+    A cut key is marked by its own hash, so that two long keys with one beginning differ.
+    """
+    tail = f"-{digest[:16]}-a{attempt}"
+    room = _NAME_LIMIT - len("bp-") - len(tail)
+    if len(key) > room:
+        key = f"{key[: room - 9].rstrip('-')}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+    return f"bp-{key}{tail}"
+
+
+def job_token(context: Context, name: str, digest: str, attempt: int) -> str:
+    """Idempotency token: a hash of everything that changes the job, 64 hex digits."""
+    settings = context.migration.provider
+    provider = context.provider
+    parts = (
+        context.key,
+        name,
+        provider.account,
+        settings.model,
+        context.invocation_type,
+        provider.input_uri(name),
+        provider.output_uri(name),
+        digest,
+        str(settings.timeout_hours),
+        str(settings.kms_key_id),
+        str(attempt),
+    )
+    return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
+
+
+def _send(context: Context, done: Submission) -> None:
+    intents = jobs.jobs(context.ledger, context.key, "intent")
+    for number, job in enumerate(intents):
+        context.progress("jobs sent", number, len(intents))
+        room = context.limits.max_jobs_in_flight - jobs.in_flight(context.ledger, job.account, job.model)
+        if room <= 0:
+            _wait(context, intents[number:], done)
+            return
+        try:
+            _send_one(context, job)
+        except QuotaReached:
+            _wait(context, intents[number:], done)
+            return
+        done.accepted += 1
+    context.progress("jobs sent", len(intents), len(intents))
+
+
+def _wait(context: Context, intents: Sequence[Job], done: Submission) -> None:
+    for job in intents:
+        jobs.delay(context.ledger, job, _QUOTA_PAUSE_SECONDS)
+    done.waiting = len(intents)
+
+
+def _send_one(context: Context, job: Job) -> None:
+    lines = request_lines(context, _records_of(context, job))
+    if shard_digest(lines) != job.shard_digest:
+        jobs.void(context.ledger, job)
+        raise LedgerConflict(
+            f"job {job.name}: the requests in this workspace are not those it was reserved for; it was never "
+            "accepted and is given up, its records are owed again: run again"
+        )
+    with ShardBody(context.workspace.requests, lines["offset"].to_list(), lines["length"].to_list()) as body:
+        context.provider.upload(job.name, body, body.size)  # type: ignore[arg-type]
+    jobs.mark_sent(context.ledger, job)
+    try:
+        provider_id = context.provider.create(job.request)
+    except LostAnswer:
+        found = context.provider.find(job.request, job.sent_at or job.reserved_at)
+        if found is None:
+            raise
+        jobs.accept(context.ledger, job, found.provider_id, adopted=True)
+    except TerminalError as error:
+        with context.ledger.transaction():
+            jobs.void(context.ledger, job)
+            migrations.hold(context.ledger, context.key, str(error))
+        context.provider.discard(job.name)
+        raise
+    else:
+        _check_not_another_jobs(context, job, provider_id)
+        jobs.accept(context.ledger, job, provider_id)
+
+
+def _check_not_another_jobs(context: Context, job: Job, provider_id: str) -> None:
+    """A token answers with its first job: that must not be one this ledger holds under another name."""
+    row = context.ledger.sql.execute(
+        "select name from job where provider_id = %s and id <> %s", (provider_id, job.id)
+    ).fetchone()
+    if row is not None:
+        raise LedgerConflict(
+            f"job {job.name}: the provider answered with the job of {row['name']}; nothing new was started"
+        )
+
+
+def _records_of(context: Context, job: Job) -> list[str]:
+    rows = context.ledger.sql.execute("select record_id from job_document where job = %s", (job.id,))
+    return sorted(row["record_id"] for row in rows)
