@@ -1,0 +1,230 @@
+"""Stage -> table: rows that differ are written, equal rows are not touched, and the result is counted.
+
+Equal rows are found by a join before the write: `ON CONFLICT ... DO UPDATE` alone would lock each of
+them, which writes every page again on a rerun.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import psycopg
+from psycopg import sql
+
+from batch_pipeline.errors import OpenSums, TerminalError
+from batch_pipeline.records.staging import stage_name
+from batch_pipeline.records.tables import BY_NAME, Table
+from batch_pipeline.records.target import Connection, Target, as_error_of
+
+_NAMED_ROWS: Final = 20
+
+
+@dataclass(frozen=True)
+class TableCount:
+    """Rows of one table: staged = inserted + updated + unchanged; `removed` were there and are no more."""
+
+    staged: int
+    inserted: int
+    updated: int
+    unchanged: int
+    removed: int = 0
+
+
+def merge(connection: Connection, table: Table, target: Target) -> TableCount:
+    """Make the table hold exactly what was staged under the staged keys.
+
+    Raises:
+        TerminalError: a key was staged twice.
+        OpenSums: rows name others that do not exist, or the counts do not close.
+    """
+    staged = _count(connection, sql.SQL("SELECT count(*) FROM {}").format(stage_name(table)))
+    try:
+        with connection.transaction():
+            row = connection.execute(_merge_statement(table), target.parameters).fetchone()
+    except psycopg.errors.CardinalityViolation:
+        raise TerminalError(f"table {table.name}: keys staged twice: {_twice(connection, table)}") from None
+    except psycopg.errors.ForeignKeyViolation:
+        raise OpenSums(f"table {table.name}: {_dangling(connection, table, target)}") from None
+    except psycopg.Error as error:
+        raise as_error_of(table.name, error) from None
+    inserted, updated = row or (0, 0)
+    held = _count(connection, _held_statement(table), target)
+    if held != staged:
+        raise OpenSums(f"table {table.name}: {staged} rows staged, {held} of them held afterwards")
+    return TableCount(staged, inserted, updated, staged - inserted - updated)
+
+
+def remove_unstaged(connection: Connection, target: Target, tables: tuple[Table, ...]) -> dict[str, int]:
+    """Remove this migration's rows that are not staged, children first; return how many by table.
+
+    A file that another migration of the tenant holds too stays, and is that migration's from now on.
+
+    Raises:
+        OpenSums: rows of another migration name rows that would go.
+    """
+    for table in tables:
+        if table.scope == "tenant":
+            connection.execute(_hand_over_statement(table), target.parameters)
+    removed = {}
+    for table in reversed(tables):
+        try:
+            with connection.transaction():
+                removed[table.name] = connection.execute(_remove_statement(table), target.parameters).rowcount
+        except psycopg.errors.ForeignKeyViolation as error:
+            raise OpenSums(
+                f"table {table.name}: rows of another migration name rows of migration {target.migration!r}"
+                f" (key {error.diag.constraint_name}): roll that one back first"
+            ) from None
+        except psycopg.Error as error:
+            raise as_error_of(table.name, error) from None
+    return removed
+
+
+def _merge_statement(table: Table) -> sql.Composed:
+    keys = (*table.scope_columns, *table.key)
+    columns = (*table.scope_columns, *table.columns, *(("migration",) if table.has_migration else ()))
+    values = (
+        *(sql.SQL("{}::text").format(sql.Placeholder(name)) for name in table.scope_columns),
+        *(_of("s", name) for name in table.columns),
+        *((sql.SQL("%(migration)s::text"),) if table.has_migration else ()),
+    )
+    return sql.SQL(
+        "WITH merged AS ("
+        " INSERT INTO {table} AS t ({columns})"
+        " SELECT {values} FROM {stage} s LEFT JOIN {table} o ON {held}"
+        " WHERE o.tenant IS NULL OR {changed}"
+        " ON CONFLICT ({keys}) DO UPDATE SET ({names}) = ROW({excluded}) WHERE {conflicting}"
+        " RETURNING t.xmax = 0 AS inserted)"
+        " SELECT count(*) FILTER (WHERE inserted), count(*) FILTER (WHERE NOT inserted) FROM merged"
+    ).format(
+        table=sql.Identifier(table.name),
+        columns=_names(columns),
+        values=sql.SQL(", ").join(values),
+        stage=stage_name(table),
+        held=sql.SQL("{} AND {}").format(_in_scope(table, "o"), _match(table, "o")),
+        changed=_distinct(table, "o", "s"),
+        keys=_names(keys),
+        names=_names(table.values),
+        excluded=sql.SQL(", ").join(_of("excluded", name) for name in table.values),
+        conflicting=_distinct(table, "t", "excluded"),
+    )
+
+
+def _held_statement(table: Table) -> sql.Composed:
+    """Counts the staged rows that the table holds, equal in every column."""
+    return sql.SQL(
+        "SELECT count(*) FROM {stage} s JOIN {table} t ON {scope} AND {match} WHERE NOT ({distinct})"
+    ).format(
+        stage=stage_name(table),
+        table=sql.Identifier(table.name),
+        scope=_in_scope(table, "t"),
+        match=_match(table, "t"),
+        distinct=_distinct(table, "t", "s"),
+    )
+
+
+def _remove_statement(table: Table) -> sql.Composed:
+    if table.has_migration:
+        ours = sql.SQL("t.migration = %(migration)s")
+    else:
+        ours = sql.SQL(
+            "(EXISTS (SELECT FROM pg_temp.stage_parsed_cv p WHERE p.md5 = t.md5)"
+            " OR EXISTS (SELECT FROM parsed_cv p"
+            " WHERE p.tenant = t.tenant AND p.md5 = t.md5 AND p.migration = %(migration)s))"
+        )
+    return sql.SQL(
+        "DELETE FROM {table} t WHERE {scope} AND {ours} AND NOT EXISTS (SELECT FROM {stage} s WHERE {match})"
+    ).format(
+        table=sql.Identifier(table.name),
+        scope=_in_scope(table, "t"),
+        ours=ours,
+        stage=stage_name(table),
+        match=_match(table, "t"),
+    )
+
+
+def _hand_over_statement(table: Table) -> sql.Composed:
+    return sql.SQL(
+        "UPDATE {table} t SET migration = other.migration FROM ("
+        " SELECT a.document_md5, min(a.migration) AS migration FROM attachment a"
+        " WHERE a.tenant = %(tenant)s AND a.migration <> %(migration)s AND a.document_md5 IS NOT NULL"
+        " GROUP BY a.document_md5) other"
+        " WHERE {scope} AND t.migration = %(migration)s AND t.md5 = other.document_md5"
+        " AND NOT EXISTS (SELECT FROM {stage} s WHERE {match})"
+    ).format(
+        table=sql.Identifier(table.name),
+        scope=_in_scope(table, "t"),
+        stage=stage_name(table),
+        match=_match(table, "t"),
+    )
+
+
+def _twice(connection: Connection, table: Table) -> str:
+    statement = sql.SQL(
+        "SELECT {keys} FROM {stage} GROUP BY {keys} HAVING count(*) > 1 ORDER BY {keys}"
+    ).format(keys=_names(table.key), stage=stage_name(table))
+    return _named(["/".join(map(str, row)) for row in connection.execute(statement)])
+
+
+def _dangling(connection: Connection, table: Table, target: Target) -> str:
+    """Which staged rows name a row that is neither in the table referred to nor staged for it."""
+    found = []
+    for reference in table.references:
+        parent = sql.Identifier(reference.table)
+        keys = BY_NAME[reference.table].key
+        pairs = list(zip(keys, reference.columns, strict=True))
+        statement = sql.SQL(
+            "SELECT {key} FROM {stage} s WHERE num_nulls({columns}) = 0"
+            " AND NOT EXISTS (SELECT FROM {parent} p WHERE {scope} AND {match})"
+            " AND NOT EXISTS (SELECT FROM {staged} p WHERE {match}) ORDER BY {key}"
+        ).format(
+            key=_names(table.key),
+            stage=stage_name(table),
+            columns=sql.SQL(", ").join(_of("s", name) for name in reference.columns),
+            parent=parent,
+            scope=_in_scope(BY_NAME[reference.table], "p"),
+            staged=stage_name(BY_NAME[reference.table]),
+            match=sql.SQL(" AND ").join(
+                sql.SQL("{} = {}").format(_of("p", key), _of("s", column)) for key, column in pairs
+            ),
+        )
+        ids = ["/".join(map(str, row)) for row in connection.execute(statement, target.parameters)]
+        if ids:
+            found.append(f"{'/'.join(reference.columns)} names no {reference.table} in rows {_named(ids)}")
+    return "; ".join(found)
+
+
+def _named(ids: list[str]) -> str:
+    more = f" and {len(ids) - _NAMED_ROWS} more" if len(ids) > _NAMED_ROWS else ""
+    return ", ".join(ids[:_NAMED_ROWS]) + more
+
+
+def _count(connection: Connection, statement: sql.Composed, target: Target | None = None) -> int:
+    row = connection.execute(statement, target.parameters if target else None).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _of(alias: str, column: str) -> sql.Identifier:
+    return sql.Identifier(alias, column)
+
+
+def _names(columns: tuple[str, ...]) -> sql.Composed:
+    return sql.SQL(", ").join(map(sql.Identifier, columns))
+
+
+def _in_scope(table: Table, alias: str) -> sql.Composed:
+    return sql.SQL(" AND ").join(
+        sql.SQL("{} = {}").format(_of(alias, name), sql.Placeholder(name)) for name in table.scope_columns
+    )
+
+
+def _match(table: Table, alias: str) -> sql.Composed:
+    return sql.SQL(" AND ").join(
+        sql.SQL("{} = {}").format(_of(alias, name), _of("s", name)) for name in table.key
+    )
+
+
+def _distinct(table: Table, left: str, right: str) -> sql.Composed:
+    return sql.SQL("ROW({}) IS DISTINCT FROM ROW({})").format(
+        sql.SQL(", ").join(_of(left, name) for name in table.values),
+        sql.SQL(", ").join(_of(right, name) for name in table.values),
+    )
