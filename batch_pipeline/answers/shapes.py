@@ -1,0 +1,204 @@
+"""What the families answer with (contracts/bedrock.md section 5), as one typed structure.
+
+Names are the providers' own. Converse writes every unset member as an explicit null, so everything
+is optional.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from batch_pipeline.tasks.base import Stop
+
+_STOPS: Final[Mapping[str, Stop]] = {
+    "end_turn": "end",
+    "stop": "end",
+    "stop_sequence": "end",
+    "eos": "end",
+    "max_tokens": "truncated",
+    "length": "truncated",
+    "model_length": "truncated",
+    "model_context_window_exceeded": "truncated",
+    "pause_turn": "truncated",
+    "tool_use": "tool_use",
+    "tool_calls": "tool_use",
+    "function_call": "tool_use",
+    "refusal": "refused",
+    "content_filtered": "filtered",
+    "content_filter": "filtered",
+    "guardrail_intervened": "filtered",
+    "malformed_model_output": "malformed",
+    "malformed_tool_use": "malformed",
+}
+# What a model thought before it answered, where it stands in the text itself (gpt-oss, Qwen, DeepSeek).
+_THOUGHT: Final = re.compile(r"\s*<(reasoning|think)>.*?</\1>", re.DOTALL)
+_UNENDED_THOUGHT: Final = re.compile(r"\s*<(?:reasoning|think)>")
+
+_INPUT: Final = ("input_tokens", "inputTokens", "prompt_tokens")
+_CACHED: Final = (
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+    "cacheReadInputTokens",
+    "cacheWriteInputTokens",
+)
+_OUTPUT: Final = ("output_tokens", "outputTokens", "completion_tokens")
+
+
+class ToolUse(msgspec.Struct):
+    input: msgspec.Raw | None = None
+
+
+class Block(msgspec.Struct):
+    """A content block of Claude, Converse or an OpenAI message; thinking and reasoning have other
+    keys and are passed over."""
+
+    type: str | None = None
+    text: str | None = None
+    input: msgspec.Raw | None = None
+    toolUse: ToolUse | None = None  # noqa: N815
+
+
+class Function(msgspec.Struct):
+    arguments: str | None = None
+
+
+class ToolCall(msgspec.Struct):
+    function: Function | None = None
+
+
+class Message(msgspec.Struct):
+    content: str | list[Block] | None = None
+    tool_calls: list[ToolCall] | None = None
+    refusal: str | None = None
+
+
+class Choice(msgspec.Struct):
+    message: Message | None = None
+    text: str | None = None
+    finish_reason: str | None = None
+    stop_reason: Any = None
+
+
+class Said(msgspec.Struct):
+    text: str | None = None
+    stop_reason: str | None = None
+
+
+class Turn(msgspec.Struct):
+    message: Message | None = None
+
+
+class Output(msgspec.Struct):
+    """`modelOutput` of any family; exactly one of the first five is there."""
+
+    content: list[Block] | None = None  # Claude
+    output: Turn | None = None  # Converse, Nova
+    generation: str | None = None  # Llama
+    choices: list[Choice] | None = None  # Mistral chat, DeepSeek R1, OpenAI chat
+    outputs: list[Said] | None = None  # Mistral text
+    stop_reason: str | None = None
+    stopReason: str | None = None  # noqa: N815
+    usage: dict[str, Any] | None = None
+    prompt_token_count: Any = None
+    generation_token_count: Any = None
+    errorCode: Any = None  # noqa: N815  an error put where the answer belongs
+    errorMessage: Any = None  # noqa: N815
+    expired: Any = None
+    retryable: Any = None
+
+    @property
+    def is_error(self) -> bool:
+        return self.errorCode is not None or self.errorMessage is not None
+
+    def spoken(self) -> tuple[str, Stop] | None:
+        """The text and why it stopped, or None where no family answers like this."""
+        present = sum(
+            part is not None
+            for part in (self.content, self.output, self.generation, self.choices, self.outputs)
+        )
+        if present != 1:
+            return None
+        if self.content is not None:
+            return _without_thought(_text(self.content), self.stop_reason)
+        if self.output is not None:
+            return _message(self.output.message, self.stopReason)
+        if self.generation is not None:
+            return _without_thought(self.generation, self.stop_reason)
+        if self.choices is not None:
+            return _choice(self.choices)
+        return _said(self.outputs)
+
+    def tokens(self) -> tuple[int | None, int | None]:
+        """Input (cached tokens included) and output tokens, each None where nothing was counted."""
+        if self.usage is None:
+            return _count(self.prompt_token_count), _count(self.generation_token_count)
+        used_in = _first(self.usage, _INPUT)
+        if used_in is not None:
+            used_in += sum(_count(self.usage.get(name)) or 0 for name in _CACHED)
+        return used_in, _first(self.usage, _OUTPUT)
+
+
+def stop_of(given: object) -> Stop:
+    return _STOPS.get(given, "unknown") if isinstance(given, str) else "unknown"
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _first(usage: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
+    return next((count for name in names if (count := _count(usage.get(name))) is not None), None)
+
+
+def _message(message: Message | None, stop: object) -> tuple[str, Stop] | None:
+    if message is None:
+        return None
+    if message.tool_calls:
+        calls = [call.function.arguments for call in message.tool_calls if call.function]
+        return "\n".join(call or "" for call in calls), stop_of(stop)
+    if message.refusal and not message.content:
+        return message.refusal, "refused"
+    content = message.content if message.content is not None else ""
+    return _without_thought(content if isinstance(content, str) else _text(content), stop)
+
+
+def _choice(choices: list[Choice]) -> tuple[str, Stop] | None:
+    if len(choices) != 1:
+        return None
+    choice = choices[0]
+    stop = choice.finish_reason if choice.finish_reason is not None else choice.stop_reason
+    if choice.message is not None:
+        return _message(choice.message, stop)
+    return None if choice.text is None else _without_thought(choice.text, stop)
+
+
+def _said(outputs: list[Said] | None) -> tuple[str, Stop] | None:
+    if not outputs or len(outputs) != 1 or outputs[0].text is None:
+        return None
+    return _without_thought(outputs[0].text, outputs[0].stop_reason)
+
+
+def _text(content: list[Block]) -> str:
+    """A tool's input where there is one (what is said beside it is talk), else all text blocks."""
+    tools = [bytes(raw).decode() for block in content if (raw := _tool_input(block)) is not None]
+    if tools:
+        return "\n".join(tools)
+    if len(content) == 1:
+        return content[0].text or ""
+    return "".join(block.text or "" for block in content)
+
+
+def _tool_input(block: Block) -> msgspec.Raw | None:
+    if block.toolUse is not None:
+        return block.toolUse.input
+    return block.input if block.type == "tool_use" else None
+
+
+def _without_thought(text: str, stop: object) -> tuple[str, Stop]:
+    """An answer that ended inside its own thinking said nothing."""
+    if "<" not in text[:64]:
+        return text, stop_of(stop)
+    rest = _THOUGHT.sub("", text, count=1) if _THOUGHT.match(text) else text
+    return ("" if _UNENDED_THOUGHT.match(rest) else rest), stop_of(stop)

@@ -1,0 +1,212 @@
+"""A model's text -> the one JSON object in it, or why there is none.
+
+The rungs, each tried only where the one before found nothing:
+1. the whole text, without BOM, blanks and a code fence;
+2. objects standing in prose, each complete and valid on its own;
+3. the same with comments and trailing commas taken out;
+4. json-repair on the outer braces, only for an answer that ended by itself and whose braces close:
+   repair must never complete half an answer.
+
+Rules: two different objects are ambiguous, the same one twice is one. A list of one object is that
+object. A key twice is ambiguous. NaN, Infinity, numbers beyond 2**53 and nesting deeper than 64 are
+refused. A lone surrogate becomes U+FFFD and U+0000 goes, as PostgreSQL stores neither.
+Size is checked before anything is read, and each rung's work is bounded.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import json_repair
+import msgspec
+
+from batch_pipeline.tasks.base import Failure
+from batch_pipeline.tasks.cv.reasons import Reason
+
+MAX_CHARACTERS: Final = 1_000_000
+MAX_REPAIR_CHARACTERS: Final = 64_000
+MAX_DEPTH: Final = 64
+MAX_NUMBER: Final = 2**53
+MAX_CANDIDATES: Final = 32
+
+_DECODER: Final = msgspec.json.Decoder()
+_FENCE: Final = re.compile(r"```[A-Za-z0-9_-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
+_KEY: Final = re.compile(r'"[ \t\r\n]*:')
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
+_NUL: Final = "\x00"
+# Every alternative runs to the end of the text where it does not close, so that no token is tried
+# twice: an answer of a hundred thousand quotes is still read once. Strings come first, so that what
+# looks like a comment or a comma inside one stays.
+_COMMENT: Final = re.compile(r'"(?:[^"\\]|\\.?)*+(?:"|\Z)|(?P<out>//[^\n]*|/\*.*?(?:\*/|\Z))', re.DOTALL)
+_COMMA: Final = re.compile(r'"(?:[^"\\]|\\.?)*+(?:"|\Z)|(?P<out>,)(?=\s*[}\]])', re.DOTALL)
+
+
+class Refused(Exception):
+    """Why no object can be read, with a reason of the closed list."""
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        self.failure = Failure(reason, detail)
+        super().__init__(f"{reason}: {detail}")
+
+
+def read_object(text: str, *, may_repair: bool) -> dict[str, Any]:
+    """The one JSON object of an answer. Raises Refused; never anything else, for any text."""
+    if len(text) > MAX_CHARACTERS:
+        raise Refused("too_large", f"{len(text)} characters; at most {MAX_CHARACTERS}")
+    body = _SURROGATE.sub("\ufffd", text).removeprefix("\ufeff").strip()
+    if not body:
+        raise Refused("empty", "no text")
+    try:
+        return _only_object(_strict(body))
+    except ValueError:
+        return _from_prose(body, may_repair=may_repair)
+    except RecursionError:
+        raise Refused("no_json", f"nested deeper than {MAX_DEPTH}") from None
+
+
+def _from_prose(body: str, *, may_repair: bool) -> dict[str, Any]:
+    found = list(_objects(_unfenced(body)))
+    if not found:
+        plain = _without_trimmings(_unfenced(body))
+        found = list(_objects(plain))
+        if not found and may_repair:
+            found = _repaired(plain)
+    if not found:
+        raise Refused("no_json", "no complete JSON object")
+    if any(other != found[0] for other in found[1:]):
+        raise Refused("ambiguous_json", f"{len(found)} JSON objects")
+    return found[0]
+
+
+def _unfenced(body: str) -> str:
+    fences = _FENCE.findall(body) if "```" in body else []
+    return fences[0] if len(fences) == 1 else body
+
+
+def _only_object(value: Any) -> dict[str, Any]:
+    if isinstance(value, list) and value and all(item == value[0] for item in value):
+        value = value[0]
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        raise Refused("ambiguous_json", f"a list of {len(value)}")
+    raise Refused("no_json", "JSON, but no object")
+
+
+def _strict(body: str) -> Any:
+    """Valid JSON within our bounds. Raises ValueError where it is no JSON, Refused out of bounds."""
+    try:
+        value = _DECODER.decode(body)
+    except msgspec.DecodeError:
+        # json knows lone surrogates, which msgspec refuses; it also takes NaN, so it is told not to.
+        return _checked(json.loads(body, object_pairs_hook=_distinct, parse_constant=_no_constant))
+    keys = _checked_keys(value)
+    if keys != len(_KEY.findall(body)):
+        # A colon after a quote inside a string looks like a key; only then look closely.
+        json.loads(body, object_pairs_hook=_distinct)
+    return _cleaned(value) if "\\u0000" in body else value
+
+
+def _checked(value: Any) -> Any:
+    _checked_keys(value)
+    return _cleaned(value)
+
+
+def _checked_keys(value: Any) -> int:
+    """How many keys there are, all levels counted. Raises Refused for depth and numbers."""
+    keys = 0
+    level = [value]
+    depth = 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH + 1:
+            raise Refused("no_json", f"nested deeper than {MAX_DEPTH}")
+        below: list[Any] = []
+        for item in level:
+            kind = type(item)
+            if kind is dict:
+                keys += len(item)
+                below += [inner for inner in item.values() if type(inner) is not str]
+            elif kind is list:
+                below += [inner for inner in item if type(inner) is not str]
+            elif (kind is int or kind is float) and not -MAX_NUMBER <= item <= MAX_NUMBER:
+                raise Refused("wrong_types", "a number beyond 2**53")
+        level = below
+    return keys
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    held = dict(pairs)
+    if len(held) != len(pairs):
+        raise Refused("ambiguous_json", "a key stands twice in one object")
+    return held
+
+
+def _no_constant(_: str) -> Any:
+    raise Refused("wrong_types", "NaN or Infinity")
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value).replace(_NUL, "")
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    if isinstance(value, dict):
+        return {_cleaned(key): _cleaned(inner) for key, inner in value.items()}
+    return value
+
+
+def _objects(body: str) -> Iterator[dict[str, Any]]:
+    """Every complete object of the text that is not inside another one."""
+    decoder = json.JSONDecoder(object_pairs_hook=_distinct, parse_constant=_no_constant)
+    at = body.find("{")
+    for _ in range(MAX_CANDIDATES):
+        if at < 0:
+            return
+        try:
+            value, end = decoder.raw_decode(body, at)
+        except ValueError:
+            end = at + 1
+        except RecursionError:
+            raise Refused("no_json", f"nested deeper than {MAX_DEPTH}") from None
+        else:
+            yield _checked(value)
+        at = body.find("{", end)
+
+
+def _without_trimmings(body: str) -> str:
+    """Without comments and trailing commas."""
+    for pattern in (_COMMENT, _COMMA):
+        body = pattern.sub(lambda token: "" if token.lastgroup else token.group(), body)
+    return body
+
+
+def _repaired(body: str) -> list[dict[str, Any]]:
+    start, end = body.find("{"), body.rfind("}")
+    if start < 0 or end < start or end - start > MAX_REPAIR_CHARACTERS or not _closes(body[start:]):
+        return []
+    try:
+        value = json_repair.loads(body[start : end + 1], skip_json_loads=True)
+    except (ValueError, RecursionError, TypeError, IndexError, KeyError, AttributeError):
+        return []  # a text no repair was written for is a text without an object
+    if isinstance(value, list):
+        return [_checked(item) for item in value if isinstance(item, dict)]
+    return [_checked(value)] if isinstance(value, dict) and value else []
+
+
+_BRACES: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]"]', re.DOTALL)
+
+
+def _closes(body: str) -> bool:
+    """Whether every brace and quote that opens also closes; if not, the answer may be cut."""
+    depth = 0
+    for token in _BRACES.finditer(body):
+        mark = token.group()
+        if mark in "{[":
+            depth += 1
+        elif mark in "}]":
+            depth -= 1
+        elif mark == '"':
+            return False
+    return depth == 0
