@@ -159,7 +159,7 @@ class Catalogue:
 
     folder: Path
 
-    def keys(self) -> list[str]:
+    def migration_keys(self) -> list[str]:
         """Keys of all files whose name is a legal key, sorted."""
         return sorted(path.stem for path in self.folder.glob("*.yaml") if KEY.fullmatch(path.stem))
 

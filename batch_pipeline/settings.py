@@ -19,6 +19,7 @@ _VARIABLES = {
     "home": "BATCH_PIPELINE_HOME",
     "migrations": "BATCH_PIPELINE_MIGRATIONS",
     "workers": "BATCH_PIPELINE_WORKERS",
+    "poll_seconds": "BATCH_PIPELINE_POLL_SECONDS",
     "bucket": "BATCH_PIPELINE_BUCKET",
     "bucket_owner": "BATCH_PIPELINE_BUCKET_OWNER",
     "role_arn": "BATCH_PIPELINE_ROLE_ARN",
@@ -40,6 +41,9 @@ class Settings(BaseModel):
     workers: Annotated[int, Field(ge=1, le=256, description="child processes for hashing and text")] = (
         os.cpu_count() or 1
     )
+    poll_seconds: Annotated[
+        float, Field(ge=0.2, le=3600, description="pause between two looks at open jobs")
+    ] = 60.0
     bucket: Annotated[str | None, Field(description="bucket of migrations that name none")] = None
     bucket_owner: Annotated[
         str | None, Field(pattern=r"^\d{12}$", description="account that must own the bucket")

@@ -141,6 +141,12 @@ def open_jobs(ledger: LedgerConnection, limit: int = 1000) -> list[Job]:
     )
 
 
+def by_id(ledger: LedgerConnection, ids: list[int]) -> list[Job]:
+    return _jobs(
+        ledger.sql.execute(f"select {_COLUMNS} from job where id = any(%s) order by id", (ids,))  # noqa: S608
+    )
+
+
 def next_attempt(ledger: LedgerConnection, key: str, shard_digest: str) -> int:
     """1 for a shard never reserved; one more than its last attempt otherwise."""
     row = ledger.sql.execute(
@@ -196,8 +202,7 @@ def accept(ledger: LedgerConnection, job: Job, provider_id: str, *, adopted: boo
 def delay(ledger: LedgerConnection, job: Job, seconds: float) -> None:
     """No room for another job: try again later, or when a job of this account ends."""
     ledger.sql.execute(
-        "update job set not_before = now() + make_interval(secs => %s) "
-        "where id = %s and state = 'intent'",
+        "update job set not_before = now() + make_interval(secs => %s) where id = %s and state = 'intent'",
         (seconds, job.id),
     )
 

@@ -25,6 +25,18 @@ def record(ledger: LedgerConnection, key: str, tenant: str, file_digest: str) ->
         raise LedgerConflict(f"migration {key} belongs to another customer: give this one a key of its own")
 
 
+def keys(ledger: LedgerConnection) -> list[str]:
+    """Migrations that are not over, those longest untouched first."""
+    rows = ledger.sql.execute("select key from migration where state <> 'erased' order by updated_at, key")
+    return [row["key"] for row in rows]
+
+
+def was_launched(ledger: LedgerConnection, key: str) -> bool:
+    """Whether anybody ever began it: a schedule, a sensor, or a person by hand."""
+    row = ledger.sql.execute("select launches > 0 as begun from migration where key = %s", (key,)).fetchone()
+    return bool(row and row["begun"])
+
+
 def standing(ledger: LedgerConnection, key: str) -> Standing:
     """Where the migration stands now, read in one statement."""
     row = ledger.sql.execute(

@@ -6,7 +6,7 @@ memory ask for: a paid call is never repeated by the SDK, and nothing waits for 
 
 import functools
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
@@ -43,32 +43,49 @@ class AwsClients:
     def region(self) -> str:
         return self.bedrock.meta.region_name
 
+    def with_s3(self, s3: "S3Client") -> "AwsClients":
+        return replace(self, s3=s3)
 
-def s3_client(session: boto3.Session | None = None) -> "S3Client":
-    """S3; a server named by `AWS_ENDPOINT_URL_S3` or `AWS_ENDPOINT_URL` is addressed by path.
+
+def s3_client(
+    region: str | None = None, profile: str | None = None, endpoint: str | None = None
+) -> "S3Client":
+    """S3; a server named by an endpoint setting is addressed by path.
 
     Other servers than AWS seldom resolve `bucket.host`; AWS itself keeps boto3's own choice.
     """
-    named = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    named = endpoint or os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     style: dict[str, Any] = {"s3": {"addressing_style": "path"}} if named else {}
-    return _client(session, "s3", _READS.merge(Config(**style)))  # type: ignore[no-any-return]
+    client: S3Client = _client(
+        _session(region, profile), "s3", _READS.merge(Config(**style)), endpoint_url=endpoint
+    )
+    return client
 
 
-@functools.lru_cache(maxsize=1)
-def clients() -> AwsClients:
+@functools.lru_cache(maxsize=8)
+def clients(region: str | None = None, profile: str | None = None) -> AwsClients:
     """One session's clients, made once: making them reads service models for most of a second."""
-    session = boto3.Session()
+    session = _session(region, profile)
     return AwsClients(
-        s3=s3_client(session),
+        s3=s3_client(region, profile),
         bedrock=_client(session, "bedrock", _READS),
         bedrock_paid=_client(session, "bedrock", _PAID),
         runtime=_client(session, "bedrock-runtime", _ANSWERS),
     )
 
 
-def _client(session: boto3.Session | None, service: str, config: Config) -> Any:
+def _session(region: str | None, profile: str | None) -> boto3.Session:
     try:
-        return (session or boto3.Session()).client(service, config=config)  # type: ignore[call-overload]
+        return boto3.Session(region_name=region, profile_name=profile)
+    except BotoCoreError as error:
+        raise ConfigurationError(
+            "AWS_PROFILE", profile or os.environ.get("AWS_PROFILE", "(not set)"), str(error)
+        ) from None
+
+
+def _client(session: boto3.Session, service: str, config: Config, endpoint_url: str | None = None) -> Any:
+    try:
+        return session.client(service, config=config, endpoint_url=endpoint_url)  # type: ignore[call-overload]
     except BotoCoreError as error:
         raise ConfigurationError(
             "AWS_REGION" if "region" in str(error).lower() else f"AWS settings for {service}",

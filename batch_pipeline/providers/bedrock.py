@@ -287,7 +287,10 @@ class Bedrock:
         """One paid call, one HTTP attempt."""
         try:
             if invocation_type == "Converse":
-                arguments: dict[str, Any] = {**model_input, "messages": _with_raw_bytes(model_input["messages"])}
+                arguments: dict[str, Any] = {
+                    **model_input,
+                    "messages": _with_raw_bytes(model_input["messages"]),
+                }
                 answer = dict(self.aws.runtime.converse(modelId=model, **arguments))
                 answer.pop("ResponseMetadata", None)
                 return answer
@@ -310,11 +313,13 @@ class Bedrock:
         return output
 
 
-def _with_raw_bytes(value: Any) -> Any:  # noqa: ANN401
+def _with_raw_bytes(value: Any) -> Any:
     """Converse by boto3 takes bytes where the wire, and so a batch line, holds base64 text."""
     if isinstance(value, Mapping):
         return {
-            name: base64.b64decode(inner) if name == "bytes" and isinstance(inner, str) else _with_raw_bytes(inner)
+            name: base64.b64decode(inner)
+            if name == "bytes" and isinstance(inner, str)
+            else _with_raw_bytes(inner)
             for name, inner in value.items()
         }
     if isinstance(value, list):

@@ -1,10 +1,10 @@
 """What every stage works with: one migration, its files, the ledger, the provider."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from batch_pipeline.errors import ConfigurationError
 from batch_pipeline.ledger import migrations
@@ -18,6 +18,9 @@ from batch_pipeline.settings import Settings
 from batch_pipeline.tasks.base import Task
 from batch_pipeline.tasks.cv.task import CV_TASK
 from batch_pipeline.workspace import Workspace
+
+if TYPE_CHECKING:
+    from batch_pipeline.providers.aws import AwsClients
 
 
 class Progress(Protocol):
@@ -40,6 +43,7 @@ class Context:
     ledger: LedgerConnection
     progress: Progress = silent
     task: Task = CV_TASK
+    aws: "Callable[[], AwsClients] | None" = None
 
     @property
     def key(self) -> str:
@@ -47,31 +51,7 @@ class Context:
 
     @cached_property
     def provider(self) -> Bedrock:
-        """The provider as file and environment name it together.
-
-        Raises:
-            ConfigurationError: neither names the bucket or the role.
-        """
-        # boto3 costs a third of a second to import, and definitions load without it
-        from batch_pipeline.providers.aws import clients  # noqa: PLC0415
-
-        named = self.migration.provider
-        bucket = named.bucket or self.settings.bucket
-        role = named.role_arn or self.settings.role_arn
-        if bucket is None:
-            raise ConfigurationError("provider.bucket", "(not set)", "name it, or set BATCH_PIPELINE_BUCKET")
-        if role is None:
-            raise ConfigurationError(
-                "provider.role_arn", "(not set)", "name it, or set BATCH_PIPELINE_ROLE_ARN"
-            )
-        return Bedrock(
-            aws=clients(),
-            bucket=bucket,
-            prefix=f"{named.prefix}/{self.key}/",
-            role_arn=role,
-            bucket_owner=named.bucket_owner or self.settings.bucket_owner,
-            kms_key_id=named.kms_key_id,
-        )
+        return provider_of(self.settings, self.migration, self.aws)
 
     @cached_property
     def limits(self) -> BatchLimits:
@@ -101,8 +81,41 @@ class Context:
         return invocation_type(family_of(self.migration.provider.model))
 
 
+def provider_of(
+    settings: Settings, migration: Migration, aws: "Callable[[], AwsClients] | None" = None
+) -> Bedrock:
+    """The provider as the migration's file and the environment name it together.
+
+    Raises:
+        ConfigurationError: neither names the bucket or the role.
+    """
+    # boto3 costs a third of a second to import, and definitions load without it
+    from batch_pipeline.providers.aws import clients  # noqa: PLC0415
+
+    named = migration.provider
+    bucket = named.bucket or settings.bucket
+    role = named.role_arn or settings.role_arn
+    if bucket is None:
+        raise ConfigurationError("provider.bucket", "(not set)", "name it, or set BATCH_PIPELINE_BUCKET")
+    if role is None:
+        raise ConfigurationError("provider.role_arn", "(not set)", "name it, or set BATCH_PIPELINE_ROLE_ARN")
+    return Bedrock(
+        aws=aws() if aws else clients(),
+        bucket=bucket,
+        prefix=f"{named.prefix}/{migration.key}/",
+        role_arn=role,
+        bucket_owner=named.bucket_owner or settings.bucket_owner,
+        kms_key_id=named.kms_key_id,
+    )
+
+
 @contextmanager
-def open_context(settings: Settings, key: str, progress: Progress = silent) -> Iterator[Context]:
+def open_context(
+    settings: Settings,
+    key: str,
+    progress: Progress = silent,
+    aws: "Callable[[], AwsClients] | None" = None,
+) -> Iterator[Context]:
     """Everything a stage of migration `key` needs; makes the migration known to the ledger.
 
     Raises:
@@ -113,4 +126,4 @@ def open_context(settings: Settings, key: str, progress: Progress = silent) -> I
     with LedgerConnection.open(settings.database_url.get_secret_value()) as ledger:
         migrations.record(ledger, key, migration.tenant, migration.digest)
         workspace = Workspace(settings.home.absolute(), key).create()
-        yield Context(settings, migration, workspace, ledger, progress)
+        yield Context(settings, migration, workspace, ledger, progress, aws=aws)

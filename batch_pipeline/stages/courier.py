@@ -22,7 +22,8 @@ from typing import Any
 
 import polars as pl
 
-from batch_pipeline.answers.envelope import Answer, read_line, wrap
+from batch_pipeline.answers.envelope import Answer, read, wrap
+from batch_pipeline.answers.messages import without_content
 from batch_pipeline.errors import BatchPipelineError, TerminalError, TransientError
 from batch_pipeline.ledger import documents, on_demand
 from batch_pipeline.ledger.connection import LedgerConnection
@@ -159,7 +160,7 @@ class Courier:
                     self._pace.back_off(busy)
                     continue
                 again = context.migration.limits.attempts if error.code in _RETRY_LATER else 0
-                on_demand.refused(ledger, call, error.code, str(error), again)
+                on_demand.refused(ledger, call, error.code, without_content(str(error)), again)
                 return
             except TransientError:
                 on_demand.unsent(ledger, call)
@@ -167,8 +168,9 @@ class Courier:
             except LostAnswer:
                 # it may have been paid: the open intent says so, and a person decides
                 return
-            line = wrap(request.record_id, request.model_input, output)
-            entry = read_line(line, family_of(model))
+            # the input is not kept: it may hold a whole file, and this process knows what it asked
+            line = wrap(request.record_id, {}, output)
+            entry = read(line)
             tokens = (entry.input_tokens, entry.output_tokens) if isinstance(entry, Answer) else (None, None)
             on_demand.answered(ledger, call, line, *tokens)
             return

@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from batch_pipeline.answers.classify import is_permanent
-from batch_pipeline.answers.envelope import Answer, Corrupt, RecordError, read_line
-from batch_pipeline.answers.lines import iterate_lines
+from batch_pipeline.answers.classify import code_of
+from batch_pipeline.answers.envelope import Answer, Corrupt, RecordError, read
+from batch_pipeline.answers.lines import iter_lines
+from batch_pipeline.answers.messages import without_content
 from batch_pipeline.ledger import jobs, migrations, settlement
 from batch_pipeline.ledger.jobs import Job
 from batch_pipeline.ledger.settlement import JobSettlement, RecordOutcome
 from batch_pipeline.requests.digests import document_digest
-from batch_pipeline.requests.families import family_of
 from batch_pipeline.stages.context import Context
 
 # Statuses under which a record without a line was never begun: its attempt is not counted.
@@ -70,49 +70,58 @@ def _outcomes(
     context: Context, job: Job, requested: dict[str, str], oddities: Counter[str]
 ) -> Iterator[RecordOutcome]:
     """One outcome per record that has a usable line: the first answer wins, else the last error."""
-    family = family_of(job.model)
     errors: dict[str, RecordOutcome] = {}
     answered: set[str] = set()
     assert job.provider_id is not None
     for file in context.provider.outputs(job.name, job.provider_id):
         with context.provider.open(file) as stream:
-            for line in iterate_lines(stream):
-                entry = read_line(line.data, family)
-                if isinstance(entry, Corrupt):
-                    oddities["corrupt lines"] += 1
-                    continue
-                if entry.record_id not in requested:
-                    oddities["unknown record ids"] += 1
-                    continue
-                if entry.record_id in answered:
-                    oddities["duplicate record ids"] += 1
-                    continue
-                if not _echo_matches(entry, requested[entry.record_id]):
-                    oddities["echoed input differs"] += 1
-                    continue
-                if isinstance(entry, RecordError):
-                    errors[entry.record_id] = RecordOutcome(
+            for line in iter_lines(stream):
+                entry = Corrupt("longer than any answer") if line.cut else read(line.data)
+                oddity = _oddity(entry, requested, answered)
+                if oddity is not None:
+                    oddities[oddity] += 1
+                elif isinstance(entry, RecordError):
+                    errors[entry.record_id] = _refusal(entry)
+                elif isinstance(entry, Answer):
+                    answered.add(entry.record_id)
+                    yield RecordOutcome(
                         entry.record_id,
-                        "permanent" if is_permanent(entry) else "retryable",
-                        entry.code,
-                        entry.message,
+                        "answered",
+                        input_tokens=entry.input_tokens,
+                        output_tokens=entry.output_tokens,
                     )
-                    continue
-                answered.add(entry.record_id)
-                yield RecordOutcome(
-                    entry.record_id,
-                    "answered",
-                    input_tokens=entry.input_tokens,
-                    output_tokens=entry.output_tokens,
-                )
     yield from (error for record_id, error in errors.items() if record_id not in answered)
 
 
-def _echo_matches(entry: Answer | RecordError, digest: str) -> bool:
-    """An error record may come without its input; an answer must repeat what was asked."""
-    if entry.model_input is None:
-        return isinstance(entry, RecordError)
-    return document_digest(bytes(entry.model_input)) == digest
+def _oddity(
+    entry: Answer | RecordError | Corrupt, requested: dict[str, str], answered: set[str]
+) -> str | None:
+    """Why a line does not count, or None where it does. An answer must repeat what was asked."""
+    if isinstance(entry, Corrupt):
+        return "corrupt lines"
+    if entry.record_id not in requested:
+        return "unknown record ids"
+    if entry.record_id in answered:
+        return "duplicate record ids"
+    if isinstance(entry, Answer) and not _echoes(entry, requested[entry.record_id]):
+        return "echoed input differs"
+    return None
+
+
+def _echoes(answer: Answer, digest: str) -> bool:
+    try:
+        return document_digest(answer.model_input) == digest
+    except ValueError:
+        return False
+
+
+def _refusal(error: RecordError) -> RecordOutcome:
+    return RecordOutcome(
+        error.record_id,
+        "retryable" if error.retryable else "permanent",
+        code_of(error.code),
+        without_content(error.message),
+    )
 
 
 def _hold_if_hopeless(context: Context, job: Job, settled: JobSettlement) -> None:

@@ -1,0 +1,151 @@
+"""Two sensors: one turns migration files into partitions, one follows the provider's jobs.
+
+Both are level-triggered: a tick looks at files and ledger as they are and writes only what changed,
+so a tick that is lost, repeated or cut off does no harm.
+"""
+
+from collections.abc import Callable
+
+import dagster as dg
+
+from batch_pipeline.errors import BatchPipelineError
+from batch_pipeline.ledger import jobs, migrations
+from batch_pipeline.ledger.connection import LedgerConnection
+from batch_pipeline.ledger.jobs import Job
+from batch_pipeline.ledger.states import Step
+from batch_pipeline.orchestration.jobs import JOBS
+from batch_pipeline.orchestration.launching import runs_needed
+from batch_pipeline.orchestration.partitions import MIGRATIONS
+from batch_pipeline.orchestration.resources import MigrationsResource
+from batch_pipeline.providers.contract import BatchProvider
+from batch_pipeline.stages.context import provider_of
+from batch_pipeline.stages.poll import Poll, poll
+
+# A tick is cut off after 60 s by Dagster; what it did by then stays done, what it asked for is lost.
+_TICK_SECONDS = 20.0
+
+
+@dg.sensor(
+    name="migration_discovery",
+    jobs=JOBS,
+    minimum_interval_seconds=30,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Turns new migration files into partitions, and starts those that may start at once.",
+)
+def migration_discovery(
+    context: dg.SensorEvaluationContext, migration: MigrationsResource
+) -> dg.SensorResult:
+    """A broken file is named in the tick and keeps no other migration from starting."""
+    catalogue = migration.catalogue()
+    known = set(context.instance.get_dynamic_partitions(MIGRATIONS.name))
+    added, at_once, broken = [], [], []
+    with migration.ledger() as ledger:
+        for key in catalogue.migration_keys():
+            try:
+                file = catalogue.load(key)
+                migrations.record(ledger, key, file.tenant, file.digest)
+            except BatchPipelineError as error:
+                broken.append(str(error))
+                continue
+            if key not in known:
+                added.append(key)
+            if file.start.when == "at_once":
+                at_once.append(key)
+        requests = runs_needed(
+            context.instance, ledger, at_once, lambda _, step: step == "prepare", _pause(migration)
+        )
+    broken += [
+        f"{name}: rename it to a key of lower-case letters, digits and dashes"
+        for name in catalogue.misnamed()
+    ]
+    said = [f"{len(known | set(added))} migrations"]
+    said += [f"added {', '.join(added)}"] if added else []
+    said += [f"broken: {text}" for text in broken]
+    return dg.SensorResult(
+        run_requests=requests,
+        dynamic_partitions_requests=[MIGRATIONS.build_add_request(added)] if added else [],
+        skip_reason=None if requests else "; ".join(said),
+    )
+
+
+@dg.sensor(
+    name="job_poller",
+    jobs=JOBS,
+    minimum_interval_seconds=30,
+    default_status=dg.DefaultSensorStatus.RUNNING,
+    description="Asks the provider about open jobs and starts the run each migration needs next.",
+)
+def job_poller(context: dg.SensorEvaluationContext, migration: MigrationsResource) -> dg.SensorResult:
+    """One list call a page for all jobs; then a run for every migration that can go on."""
+    with migration.ledger() as ledger:
+        before = {job.id: job for job in jobs.open_jobs(ledger)}
+        found = poll(ledger, list(before.values()), _Providers(migration), _TICK_SECONDS)
+        partitions = set(context.instance.get_dynamic_partitions(MIGRATIONS.name))
+        started = [key for key in migrations.keys(ledger) if key in partitions]
+        requests = runs_needed(context.instance, ledger, started, _goes_on(ledger), _pause(migration))
+        events = _observations(ledger, before)
+    return dg.SensorResult(
+        run_requests=requests,
+        asset_events=events,
+        skip_reason=None if requests else _summary(len(before), found),
+    )
+
+
+def _pause(migration: MigrationsResource) -> float:
+    return migration.settings().poll_seconds
+
+
+def _goes_on(ledger: LedgerConnection) -> Callable[[str, Step], bool]:
+    """A migration is begun by its file's `start`; once begun, it is brought to its end."""
+
+    def wanted(key: str, step: Step) -> bool:
+        return step != "prepare" or migrations.was_launched(ledger, key)
+
+    return wanted
+
+
+class _Providers:
+    """The provider of each job's migration, made once a tick."""
+
+    def __init__(self, migration: MigrationsResource) -> None:
+        self._migration = migration
+        self._made: dict[str, BatchProvider] = {}
+
+    def __call__(self, job: Job) -> BatchProvider:
+        if job.migration not in self._made:
+            settings = self._migration.settings()
+            self._made[job.migration] = provider_of(
+                settings, self._migration.catalogue().load(job.migration), self._migration.aws
+            )
+        return self._made[job.migration]
+
+
+def _observations(ledger: LedgerConnection, before: dict[int, Job]) -> list[dg.AssetObservation]:
+    """One event per migration whose jobs changed: what a person sees on the asset's page."""
+    changed: dict[str, list[Job]] = {}
+    for job in jobs.by_id(ledger, list(before)):
+        if (job.state, job.provider_status) != (before[job.id].state, before[job.id].provider_status):
+            changed.setdefault(job.migration, []).append(job)
+    return [
+        dg.AssetObservation(
+            asset_key="bedrock_jobs",
+            partition=key,
+            metadata={
+                "jobs changed": len(members),
+                "jobs ended": sum(job.state == "ended" for job in members),
+                "statuses": ", ".join(sorted({job.provider_status or "" for job in members})),
+                "records processed": sum(int((job.counts or {}).get("processed", 0)) for job in members),
+            },
+        )
+        for key, members in changed.items()
+    ]
+
+
+def _summary(open_jobs: int, found: Poll) -> str:
+    said = f"{open_jobs} open jobs, {found.asked} asked, {found.changed} changed, {found.ended} ended"
+    if found.skipped:
+        said += f", {found.skipped} left for the next tick"
+    return "; ".join([said, *found.troubles[:5]])
+
+
+SENSORS = [migration_discovery, job_poller]

@@ -1,0 +1,72 @@
+"""The last steps of a migration, in the order that never loses a paid answer.
+
+parse -> sums -> import -> sums -> imported -> erase -> erased. Once the ledger says `imported`, only
+erasing is left: answers that may already be gone are not read again.
+"""
+
+from batch_pipeline.ledger import jobs, migrations
+from batch_pipeline.stages import sums
+from batch_pipeline.stages.context import Context
+from batch_pipeline.stages.erase import Erased, erase
+from batch_pipeline.stages.load import Imported, load
+from batch_pipeline.stages.parse import ParsedCvs, parse
+
+
+def is_imported(context: Context) -> bool:
+    """Whether every sum closed and the rows are in the target."""
+    return migrations.standing(context.ledger, context.key).state in {"imported", "erased"}
+
+
+def parse_and_check(context: Context) -> ParsedCvs | None:
+    """Parse every answer and require that each document has exactly one; None once imported."""
+    if is_imported(context):
+        return None
+    parsed = parse(context)
+    sums.require(
+        context, [*sums.document_sums(context), *sums.answer_sums(context), *sums.parsed_sums(context)]
+    )
+    return parsed
+
+
+def load_and_check(context: Context) -> Imported | None:
+    """Import, require that every sum closes, and only then call the migration imported."""
+    if is_imported(context):
+        return None
+    sums.require(context, sums.all_sums(context))
+    imported = load(context)
+    with context.ledger.transaction():
+        jobs.advance(context.ledger, context.key, "collected", "imported")
+        migrations.keep_report(
+            context.ledger,
+            context.key,
+            {
+                "sums": [
+                    {"name": one.name, "says": one.says, "left": one.left, "right": one.right}
+                    for one in sums.all_sums(context)
+                ]
+            },
+        )
+        migrations.set_state(context.ledger, context.key, "imported")
+    return imported
+
+
+def erase_when_imported(context: Context) -> Erased:
+    """Erase, unless the import is not verified.
+
+    Raises:
+        OpenSums: the migration is not imported; nothing was touched.
+    """
+    if not is_imported(context):
+        sums.require(
+            context,
+            [sums.Sum("import", "migrations imported and verified = this migration", 0, 1)],
+        )
+    return erase(context)
+
+
+def finish(context: Context) -> None:
+    """All of it; safe to repeat after any crash."""
+    with context.ledger.exclusive(f"files of {context.key}"):
+        parse_and_check(context)
+        load_and_check(context)
+        erase_when_imported(context)

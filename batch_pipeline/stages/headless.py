@@ -1,0 +1,139 @@
+"""One migration from its file to its end, without Dagster: the loop behind `batch-pipeline run`."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from batch_pipeline.errors import NeedsPerson, PreflightError, TransientError, WayOut
+from batch_pipeline.ledger import jobs, migrations
+from batch_pipeline.ledger.states import Step
+from batch_pipeline.providers.contract import LostAnswer
+from batch_pipeline.stages.context import Context
+from batch_pipeline.stages.dedup import dedup
+from batch_pipeline.stages.finish import finish
+from batch_pipeline.stages.on_demand import answer_on_demand
+from batch_pipeline.stages.poll import poll
+from batch_pipeline.stages.raw import read_raw
+from batch_pipeline.stages.shards import plan_shards
+from batch_pipeline.stages.submit import submit
+
+_MOST_TROUBLES = 10
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: `done`, or the step it stopped before."""
+
+    step: Step
+
+
+def preflight(context: Context) -> None:
+    """Refuse before anything is uploaded or paid.
+
+    Raises:
+        PreflightError: names every check that failed and what to do.
+    """
+    failed = [check for check in context.provider.preflight() if not check.passed]
+    if failed:
+        raise PreflightError(
+            f"migration {context.key}: nothing was sent, for\n"
+            + "\n".join(f"  {check.subject}: {check.detail}" for check in failed)
+        )
+
+
+def prepare(context: Context) -> None:
+    """Read, dedup and plan; nothing leaves this machine."""
+    with context.ledger.exclusive(f"files of {context.key}"):
+        read_raw(context)
+        dedup(context)
+        plan_shards(context)
+
+
+def run(context: Context, sleep: Callable[[float], None] = time.sleep) -> Outcome:
+    """Take every step the ledger asks for until the migration is done.
+
+    Raises:
+        NeedsPerson: the migration is held or a doubt cannot be resolved.
+        BatchPipelineError: what stopped it; running again goes on from there.
+    """
+    preflight_done = False
+    troubles = 0
+    while True:
+        step = migrations.standing(context.ledger, context.key).next_step()
+        try:
+            if step in {"submit", "answer"} and not preflight_done:
+                preflight(context)
+                preflight_done = True
+            if step in {"done", "paused"}:
+                return Outcome(step)
+            take(context, step, sleep)
+            troubles = 0
+        except (TransientError, LostAnswer):
+            troubles += 1
+            if troubles >= _MOST_TROUBLES:
+                raise
+            sleep(min(60.0, context.settings.poll_seconds * 2**troubles / 2))
+
+
+def take(context: Context, step: Step, sleep: Callable[[float], None]) -> None:
+    """One step."""
+    match step:
+        case "prepare":
+            prepare(context)
+        case "submit":
+            _have_files(context)
+            submit(context)
+        case "wait":
+            _wait(context, sleep)
+        case "answer":
+            _have_files(context)
+            answer_on_demand(context)
+        case "finish":
+            _have_files(context)
+            finish(context)
+        case "held":
+            raise held(context)
+        case "done" | "paused":
+            pass
+
+
+def held(context: Context) -> NeedsPerson:
+    """Why nothing more is sent, and the ways on."""
+    why = migrations.standing(context.ledger, context.key).hold or ""
+    return NeedsPerson(
+        f"migration {context.key} is held: {why}",
+        (
+            WayOut(
+                "go on with what is owed, after mending the cause",
+                "what is owed is sent",
+                f"batch-pipeline resume {context.key}",
+            ),
+            WayOut(
+                "also send again what failed",
+                "failed records are paid again where the provider charges for them",
+                f"batch-pipeline resume {context.key} --retry-failed",
+            ),
+        ),
+    )
+
+
+def _have_files(context: Context) -> None:
+    """Another machine, or a lost disk: the files are made again from the export."""
+    imported = migrations.standing(context.ledger, context.key).state in {"imported", "erased"}
+    if not imported and not context.workspace.request_lines.exists():
+        prepare(context)
+
+
+def _wait(context: Context, sleep: Callable[[float], None]) -> None:
+    open_jobs = jobs.jobs(context.ledger, context.key, "accepted", "running")
+    found = poll(context.ledger, open_jobs, lambda _: context.provider)
+    if found.troubles and not found.asked:
+        raise TransientError(found.troubles[0])
+    total = sum(job.records for job in open_jobs)
+    done = sum(
+        int((job.counts or {}).get("processed", 0))
+        for job in jobs.jobs(context.ledger, context.key, "running")
+    )
+    context.progress(f"waiting for {len(open_jobs)} jobs: records processed", done, total)
+    if not found.ended:
+        sleep(context.settings.poll_seconds)

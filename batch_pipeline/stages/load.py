@@ -1,0 +1,41 @@
+"""`imported_records`: the migration's rows into the target database, in one verified transaction."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from batch_pipeline.ledger import migrations
+from batch_pipeline.records.importing import import_migration
+from batch_pipeline.records.target import Target
+from batch_pipeline.records.verify import verify
+from batch_pipeline.stages.context import Context
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Rows by table: staged, inserted, updated, unchanged; and how many were compared afterwards."""
+
+    tables: dict[str, dict[str, int]]
+    compared: int
+
+
+def target_of(context: Context) -> Target:
+    """Where the migration's rows go."""
+    migration = context.migration
+    return Target(
+        tenant=migration.tenant,
+        source_system=str(migration.source.get("system", migration.source["kind"])),
+        migration=migration.key,
+        schema=migration.target.schema_name,
+    )
+
+
+def load(context: Context) -> Imported:
+    """Import and compare; running it again changes nothing."""
+    target = target_of(context)
+    url = context.settings.database_url.get_secret_value()
+    report = import_migration(url, target, context.workspace)
+    verified = verify(url, target, context.workspace)
+    figures: dict[str, Any] = report.as_dict()["tables"]
+    result = Imported(figures, verified.compared)
+    migrations.keep_report(context.ledger, context.key, {"imported_records": figures})
+    return result

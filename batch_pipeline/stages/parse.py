@@ -1,0 +1,130 @@
+"""`parsed_cvs`: every paid answer read once more and made a CV, whichever way it came."""
+
+import io
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+
+from batch_pipeline.answers.lines import Line, iter_lines
+from batch_pipeline.answers.table import Expected, failed_row, parsed_schema, write_parsed, write_rows
+from batch_pipeline.ledger import jobs, migrations, on_demand
+from batch_pipeline.ledger.jobs import Job
+from batch_pipeline.requests.digests import document_digest
+from batch_pipeline.stages.context import Context
+from batch_pipeline.tasks.base import Failure
+
+
+@dataclass(frozen=True)
+class ParsedCvs:
+    """Documents by status, failed ones by reason, and what the answers used."""
+
+    parsed: int
+    failed: int
+    reasons: Mapping[str, int]
+    input_tokens: int
+    output_tokens: int
+
+
+def parse(context: Context) -> ParsedCvs:
+    """Read the answers in the bucket and in the ledger; write `parsed/` anew, all of it or nothing.
+
+    Which answer counts for a document was settled in the ledger: a line of another job for the same
+    record is left aside.
+    """
+    target = context.workspace.parsed
+    fresh = target.with_name("parsed.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True, mode=0o700)
+    statuses: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    tokens = [0, 0]
+    for number, (name, model, lines, expected) in enumerate(_sources(context)):
+        settled = write_parsed(
+            lines,
+            expected,
+            fresh / f"{number:05}.parquet",
+            task=context.task,
+            model=model,
+            digest_of=_asked_by_us if name == "calls" else document_digest,
+        )
+        statuses.update(settled.by_outcome)
+        reasons.update(settled.by_reason)
+        tokens[0] += settled.input_tokens
+        tokens[1] += settled.output_tokens
+        context.progress("answers parsed", sum(statuses.values()), None)
+    refused = _refused(context)
+    model = context.migration.provider.model
+    write_rows(
+        (failed_row(context.task, model, record_id, md5, failure) for record_id, md5, failure in refused),
+        parsed_schema(context.task),
+        fresh / "failed.parquet",
+    )
+    reasons.update(failure.reason for _, _, failure in refused)
+    shutil.rmtree(target, ignore_errors=True)
+    fresh.rename(target)
+    result = ParsedCvs(
+        parsed=statuses["parsed"],
+        failed=statuses["failed"] + len(refused),
+        reasons=dict(reasons),
+        input_tokens=tokens[0],
+        output_tokens=tokens[1],
+    )
+    migrations.keep_report(context.ledger, context.key, {"parsed_cvs": asdict(result)})
+    return result
+
+
+def _asked_by_us(_model_input: bytes) -> str:
+    """On-demand answers are kept without their input: the process that asked wrote the line itself."""
+    return ""
+
+
+_Source = tuple[str, str, Iterator[Line], dict[str, Expected]]
+
+
+def _sources(context: Context) -> Iterator[_Source]:
+    for job in jobs.jobs(context.ledger, context.key, "collected", "imported"):
+        expected = _expected(context, "answered_by_job = %s", job.id)
+        if expected:
+            yield job.name, job.model, _job_lines(context, job), expected
+    calls = _expected(context, "answered_by_call is not null and %s", True)
+    if calls:
+        asked = {record_id: Expected(sent.md5, "") for record_id, sent in calls.items()}
+        yield "calls", context.on_demand_model, _call_lines(context), asked
+
+
+def _expected(context: Context, condition: str, value: object) -> dict[str, Expected]:
+    rows = context.ledger.sql.execute(
+        f"select record_id, md5, request_digest from document where migration = %s and {condition}",  # noqa: S608
+        (context.key, value),
+    )
+    return {row["record_id"]: Expected(row["md5"], row["request_digest"]) for row in rows}
+
+
+def _job_lines(context: Context, job: Job) -> Iterator[Line]:
+    assert job.provider_id is not None
+    for file in context.provider.outputs(job.name, job.provider_id):
+        with context.provider.open(file) as stream:
+            yield from iter_lines(stream)
+
+
+def _call_lines(context: Context) -> Iterator[Line]:
+    for line in on_demand.lines(context.ledger, context.key):
+        yield from iter_lines(io.BytesIO(line))
+
+
+def _refused(context: Context) -> list[tuple[str, str, Failure]]:
+    """Documents that failed before there was an answer to parse."""
+    rows = context.ledger.sql.execute(
+        "select record_id, md5, reason, error_code from document where migration = %s and state = 'failed' "
+        "order by record_id",
+        (context.key,),
+    )
+    return [
+        (
+            row["record_id"],
+            row["md5"],
+            Failure(row["reason"], f"code {row['error_code']}" if row["error_code"] is not None else None),
+        )
+        for row in rows
+    ]

@@ -1,0 +1,98 @@
+"""`jsonl_shards`: every batch request as one JSON line, and which lines make a job."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+import polars as pl
+
+from batch_pipeline.ledger import documents as ledger_documents
+from batch_pipeline.ledger import migrations
+from batch_pipeline.ledger.documents import PlannedDocument
+from batch_pipeline.requests.jsonl import write_requests
+from batch_pipeline.requests.shards import plan
+from batch_pipeline.stages.context import Context
+from batch_pipeline.stages.submit import shard_digest
+from batch_pipeline.workspace import write_parquet
+
+SCHEMA = pl.Schema(
+    {
+        "shard_digest": pl.String,
+        "records": pl.Int64,
+        "bytes": pl.Int64,
+        "first_record_id": pl.String,
+        "last_record_id": pl.String,
+    }
+)
+
+
+@dataclass(frozen=True)
+class JsonlShards:
+    """The plan: paid jobs to come, and what goes on-demand because no legal job can hold it."""
+
+    documents: int
+    batch: int
+    on_demand: int
+    shards: int
+    bytes: int
+    new_in_ledger: int
+
+
+def plan_shards(context: Context) -> JsonlShards:
+    """Write the requests, plan the shards, and make every document known to the ledger as owed.
+
+    The same documents give the same bytes and the same shards.
+    """
+    workspace = context.workspace
+    cvs = pl.read_parquet(workspace.documents).filter(pl.col("verdict") == "cv").sort("md5")
+    lines = write_requests(
+        sorted(workspace.texts.glob("part-*.parquet")),
+        cvs.filter(pl.col("route") == "batch"),
+        context.batch_requests,
+        workspace.requests,
+        workspace.request_lines,
+    )
+    planned = plan(lines["length"].to_list(), context.limits)
+    shards = [lines[part.start : part.stop] for part in planned.shards]
+    write_parquet(
+        pl.DataFrame(
+            [
+                (
+                    shard_digest(shard),
+                    shard.height,
+                    int(shard["length"].sum()),
+                    shard["record_id"][0],
+                    shard["record_id"][-1],
+                )
+                for shard in shards
+            ],
+            schema=SCHEMA,
+            orient="row",
+        ),
+        workspace.shards,
+    )
+    left = {record for part in planned.on_demand for record in lines[part.start : part.stop]["record_id"]}
+    new = ledger_documents.register(context.ledger, context.key, _planned(context, cvs, lines, left))
+    migrations.mark_planned(context.ledger, context.key)
+    result = JsonlShards(
+        documents=cvs.height,
+        batch=lines.height - len(left),
+        on_demand=cvs.height - lines.height + len(left),
+        shards=len(shards),
+        bytes=sum(int(shard["length"].sum()) for shard in shards),
+        new_in_ledger=new,
+    )
+    migrations.keep_report(context.ledger, context.key, {"jsonl_shards": asdict(result)})
+    return result
+
+
+def _planned(
+    context: Context, cvs: pl.DataFrame, lines: pl.DataFrame, left: set[str]
+) -> Iterator[PlannedDocument]:
+    for record_id, md5, digest in lines.select("record_id", "md5", "request_digest").iter_rows():
+        yield PlannedDocument(record_id, md5, digest, "on_demand" if record_id in left else "batch")
+    version = context.on_demand_requests.prompt_version
+    shown = cvs.filter(pl.col("route") == "on_demand")
+    for record_id, md5, sha256 in shown.select("record_id", "md5", "sha256").iter_rows():
+        digest = hashlib.sha256(f"{version} {sha256}".encode()).hexdigest()
+        yield PlannedDocument(record_id, md5, digest, "on_demand")
