@@ -1,0 +1,64 @@
+"""HTML text: what a browser would show, in order, one block a line."""
+
+import re
+
+from lxml import etree
+from lxml import html as lxml_html
+
+from batch_pipeline.documents.raw_text import RawText, ReadLimits
+from batch_pipeline.documents.reasons import Reason, Refused
+from batch_pipeline.documents.txt import decode
+
+_UNSEEN = frozenset(
+    ("head", "script", "style", "title", "noscript", "template", "object", "iframe", "svg", "select")
+)
+_BLOCKS = frozenset(
+    (
+        *("address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "footer", "form"),
+        *("h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "nav", "ol", "p", "pre"),
+        *("section", "table", "tr", "ul"),
+    )
+)
+_DECLARED = re.compile(rb"(?i)<meta[^>]+charset\s*=\s*[\"']?\s*([a-z0-9_:.-]+)")
+_HIDDEN = re.compile(r"(?i)display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])")
+_WHITESPACE = re.compile(r"\s+")
+
+
+def read(data: bytes, limits: ReadLimits) -> RawText:
+    """Raises Refused: damaged, too_large."""
+    declared = _DECLARED.search(data[:4096])
+    text, encoding = decode(data, declared.group(1).decode("ascii") if declared else None)
+    text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text.replace("\x00", ""))
+    try:
+        root = lxml_html.document_fromstring(text)
+    except (etree.ParserError, etree.XMLSyntaxError):
+        raise Refused(Reason.DAMAGED) from None
+    shown = _text(root)
+    if len(shown) > limits.text_chars:
+        raise Refused(Reason.TOO_LARGE)
+    return RawText(shown, encoding=encoding, drawn=next(root.iter("img"), None) is not None)
+
+
+def _text(root: etree._Element) -> str:
+    parts: list[str] = []
+    walker = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
+    for event, element in walker:
+        if event in ("comment", "pi"):
+            parts.append(_folded(element.tail))
+            continue
+        if event == "start":
+            style = element.get("style") or ""
+            if element.tag in _UNSEEN or element.get("hidden") is not None or _HIDDEN.search(style):
+                walker.skip_subtree()
+                continue
+            parts.append("\n" if element.tag in _BLOCKS else "")
+            parts.append((element.text or "") if element.tag == "pre" else _folded(element.text))
+            continue
+        parts.append("\n" if element.tag in _BLOCKS else "\t" if element.tag in ("td", "th") else "")
+        if element is not root:
+            parts.append(_folded(element.tail))
+    return "".join(parts)
+
+
+def _folded(text: str | None) -> str:
+    return _WHITESPACE.sub(" ", text) if text else ""
