@@ -1,0 +1,1 @@
+"""The default engine: a deterministic reader of CVs by headings, dates and patterns. It never invents."""
