@@ -114,11 +114,8 @@ class Output(msgspec.Struct):
 
     def spoken(self) -> tuple[str, Stop] | None:
         """The text and why it stopped, or None where no family answers like this."""
-        present = sum(
-            part is not None
-            for part in (self.content, self.output, self.generation, self.choices, self.outputs)
-        )
-        if present != 1:
+        shapes = (self.content, self.output, self.generation, self.choices, self.outputs)
+        if shapes.count(None) != len(shapes) - 1:
             return None
         if self.content is not None:
             return _without_thought(_text(self.content), self.stop_reason)
@@ -136,7 +133,9 @@ class Output(msgspec.Struct):
             return _count(self.prompt_token_count), _count(self.generation_token_count)
         used_in = _first(self.usage, _INPUT)
         if used_in is not None:
-            used_in += sum(_count(self.usage.get(name)) or 0 for name in _CACHED)
+            for name in _CACHED:
+                if name in self.usage:
+                    used_in += _count(self.usage[name]) or 0
         return used_in, _first(self.usage, _OUTPUT)
 
 
