@@ -12,7 +12,7 @@ from psycopg import sql
 
 from batch_pipeline.errors import OpenSums, TerminalError
 from batch_pipeline.records.staging import stage_name
-from batch_pipeline.records.tables import BY_NAME, Table
+from batch_pipeline.records.tables import BY_NAME, Reference, Table
 from batch_pipeline.records.target import Connection, Target, as_error_of
 
 _NAMED_ROWS: Final = 20
@@ -20,13 +20,17 @@ _NAMED_ROWS: Final = 20
 
 @dataclass(frozen=True)
 class TableCount:
-    """Rows of one table: staged = inserted + updated + unchanged; `removed` were there and are no more."""
+    """Rows of one table: staged = inserted + updated + unchanged; `removed` were there and are no more.
+
+    `emptied_references` are optional references of staged rows that named nothing.
+    """
 
     staged: int
     inserted: int
     updated: int
     unchanged: int
     removed: int = 0
+    emptied_references: int = 0
 
 
 def merge(connection: Connection, table: Table, target: Target) -> TableCount:
@@ -37,20 +41,20 @@ def merge(connection: Connection, table: Table, target: Target) -> TableCount:
         OpenSums: rows name others that do not exist, or the counts do not close.
     """
     staged = _count(connection, sql.SQL("SELECT count(*) FROM {}").format(stage_name(table)))
+    emptied = 0
     try:
-        with connection.transaction():
-            row = connection.execute(_merge_statement(table), target.parameters).fetchone()
-    except psycopg.errors.CardinalityViolation:
-        raise TerminalError(f"table {table.name}: keys staged twice: {_twice(connection, table)}") from None
+        inserted, updated = _write(connection, table, target)
     except psycopg.errors.ForeignKeyViolation:
-        raise OpenSums(f"table {table.name}: {_dangling(connection, table, target)}") from None
-    except psycopg.Error as error:
-        raise as_error_of(table.name, error) from None
-    inserted, updated = row or (0, 0)
+        # Looked for only where the constraints found some: a join a reference over every row is dear.
+        emptied = _empty_optional_references(connection, table, target)
+        if dangling := _dangling(connection, table, target):
+            raise OpenSums(f"table {table.name}: {dangling}") from None
+        inserted, updated = _write(connection, table, target)
     held = _count(connection, _held_statement(table), target)
     if held != staged:
         raise OpenSums(f"table {table.name}: {staged} rows staged, {held} of them held afterwards")
-    return TableCount(staged, inserted, updated, staged - inserted - updated)
+    unchanged = staged - inserted - updated
+    return TableCount(staged, inserted, updated, unchanged, emptied_references=emptied)
 
 
 def remove_unstaged(connection: Connection, target: Target, tables: tuple[Table, ...]) -> dict[str, int]:
@@ -77,6 +81,35 @@ def remove_unstaged(connection: Connection, target: Target, tables: tuple[Table,
         except psycopg.Error as error:
             raise as_error_of(table.name, error) from None
     return removed
+
+
+def _write(connection: Connection, table: Table, target: Target) -> tuple[int, int]:
+    """Insert and update what differs; return how many of each."""
+    try:
+        with connection.transaction():
+            row = connection.execute(_merge_statement(table), target.parameters).fetchone()
+    except psycopg.errors.CardinalityViolation:
+        raise TerminalError(f"table {table.name}: keys staged twice: {_twice(connection, table)}") from None
+    except psycopg.errors.ForeignKeyViolation:
+        raise
+    except psycopg.Error as error:
+        raise as_error_of(table.name, error) from None
+    return row or (0, 0)
+
+
+def _empty_optional_references(connection: Connection, table: Table, target: Target) -> int:
+    emptied = 0
+    for reference in table.references:
+        if reference.optional:
+            statement = sql.SQL("UPDATE {stage} s SET {empty} WHERE {dangling}").format(
+                stage=stage_name(table),
+                empty=sql.SQL(", ").join(
+                    sql.SQL("{} = NULL").format(sql.Identifier(column)) for column in reference.columns
+                ),
+                dangling=_names_nothing(reference),
+            )
+            emptied += connection.execute(statement, target.parameters).rowcount
+    return emptied
 
 
 def _merge_statement(table: Table) -> sql.Composed:
@@ -169,28 +202,33 @@ def _dangling(connection: Connection, table: Table, target: Target) -> str:
     """Which staged rows name a row that is neither in the table referred to nor staged for it."""
     found = []
     for reference in table.references:
-        parent = sql.Identifier(reference.table)
-        keys = BY_NAME[reference.table].key
-        pairs = list(zip(keys, reference.columns, strict=True))
-        statement = sql.SQL(
-            "SELECT {key} FROM {stage} s WHERE num_nulls({columns}) = 0"
-            " AND NOT EXISTS (SELECT FROM {parent} p WHERE {scope} AND {match})"
-            " AND NOT EXISTS (SELECT FROM {staged} p WHERE {match}) ORDER BY {key}"
-        ).format(
-            key=_names(table.key),
-            stage=stage_name(table),
-            columns=sql.SQL(", ").join(_of("s", name) for name in reference.columns),
-            parent=parent,
-            scope=_in_scope(BY_NAME[reference.table], "p"),
-            staged=stage_name(BY_NAME[reference.table]),
-            match=sql.SQL(" AND ").join(
-                sql.SQL("{} = {}").format(_of("p", key), _of("s", column)) for key, column in pairs
-            ),
+        statement = sql.SQL("SELECT {key} FROM {stage} s WHERE {dangling} ORDER BY {key}").format(
+            key=_names(table.key), stage=stage_name(table), dangling=_names_nothing(reference)
         )
         ids = ["/".join(map(str, row)) for row in connection.execute(statement, target.parameters)]
         if ids:
             found.append(f"{'/'.join(reference.columns)} names no {reference.table} in rows {_named(ids)}")
     return "; ".join(found)
+
+
+def _names_nothing(reference: Reference) -> sql.Composed:
+    """Of a staged row `s`: its reference is set, and there is no such row, held or staged."""
+    parent = BY_NAME[reference.table]
+    match = sql.SQL(" AND ").join(
+        sql.SQL("{} = {}").format(_of("p", key), _of("s", column))
+        for key, column in zip(parent.key, reference.columns, strict=True)
+    )
+    return sql.SQL(
+        "num_nulls({columns}) = 0"
+        " AND NOT EXISTS (SELECT FROM {parent} p WHERE {scope} AND {match})"
+        " AND NOT EXISTS (SELECT FROM {staged} p WHERE {match})"
+    ).format(
+        columns=sql.SQL(", ").join(_of("s", name) for name in reference.columns),
+        parent=sql.Identifier(parent.name),
+        scope=_in_scope(parent, "p"),
+        staged=stage_name(parent),
+        match=match,
+    )
 
 
 def _named(ids: list[str]) -> str:

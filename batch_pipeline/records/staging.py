@@ -50,10 +50,9 @@ def stage(
         cleaned = Cleaned()
     else:
         files = source_files(table, workspace)
-        columns = _columns_in_file(table)
-        cleaned = _copy(
-            connection, table.name, columns, rows_of(table, files, erased), _count(table, files), progress
-        )
+        columns = columns_in_file(table)
+        total = count_rows(table, files)
+        cleaned = _copy(connection, table.name, columns, rows_of(table, files, erased), total, progress)
         if table == DOCUMENT:
             cleaned.add(_attach_answers(connection, workspace))
     connection.execute(sql.SQL("ANALYZE {}").format(stage_name(table)))
@@ -83,29 +82,34 @@ def source_files(table: Table, workspace: Workspace) -> list[Path]:
 
 def rows_of(table: Table, files: list[Path], erased: Erased) -> Iterator[pl.DataFrame]:
     """A table's rows as its files hold them, in their order, without erased people's data."""
-    columns = list(_columns_in_file(table))
     for path in files:
-        rows = pl.scan_parquet(path)
-        if table == PARSED_CV:
-            rows = rows.filter(pl.col("status") == "parsed")
-            total = int(rows.select(pl.len()).collect().item())
-        else:
-            total = int(rows.select(pl.len()).collect().item())
-        for offset in range(0, total, BATCH_ROWS):
-            yield erased.empty(table.name, rows.select(columns).slice(offset, BATCH_ROWS).collect())
+        for batch in _batches(path):
+            # Filtered after the slice: a slice of a filter reads the file from its start every time.
+            final = batch.filter(pl.col("status") == "parsed") if table == PARSED_CV else batch
+            yield erased.empty(table.name, final.select(columns_in_file(table)).collect())
 
 
-def _columns_in_file(table: Table) -> tuple[str, ...]:
+def count_rows(table: Table, files: list[Path]) -> int:
+    """How many rows `rows_of` gives."""
+    if table == PARSED_CV:
+        return sum(_length(pl.scan_parquet(path).filter(pl.col("status") == "parsed")) for path in files)
+    return sum(_length(pl.scan_parquet(path)) for path in files)
+
+
+def columns_in_file(table: Table) -> tuple[str, ...]:
     if table == DOCUMENT:
         return tuple(column for column in table.columns if not column.startswith("parse_"))
     return table.columns
 
 
-def _count(table: Table, files: list[Path]) -> int:
-    rows = [pl.scan_parquet(path) for path in files]
-    if table == PARSED_CV:
-        rows = [part.filter(pl.col("status") == "parsed") for part in rows]
-    return sum(int(part.select(pl.len()).collect().item()) for part in rows)
+def _batches(path: Path) -> Iterator[pl.LazyFrame]:
+    rows = pl.scan_parquet(path)
+    for offset in range(0, _length(rows), BATCH_ROWS):
+        yield rows.slice(offset, BATCH_ROWS)
+
+
+def _length(rows: pl.LazyFrame) -> int:
+    return int(rows.select(pl.len()).collect().item())
 
 
 def _copy(
@@ -140,11 +144,10 @@ def _attach_answers(connection: Connection, workspace: Workspace) -> Cleaned:
     connection.execute(
         "CREATE TEMP TABLE stage_answer (md5 text, status text, reason text, detail text) ON COMMIT DROP"
     )
-    files = sorted(workspace.parsed.glob("*.parquet"))
     batches = (
-        pl.scan_parquet(path).select(_ANSWER_COLUMNS).slice(offset, BATCH_ROWS).collect()
-        for path in files
-        for offset in range(0, int(pl.scan_parquet(path).select(pl.len()).collect().item()), BATCH_ROWS)
+        batch.select(_ANSWER_COLUMNS).collect()
+        for path in sorted(workspace.parsed.glob("*.parquet"))
+        for batch in _batches(path)
     )
     cleaned = _copy(connection, "answer", _ANSWER_COLUMNS, batches, 0, None)
     connection.execute("ANALYZE pg_temp.stage_answer")

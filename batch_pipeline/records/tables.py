@@ -43,10 +43,15 @@ PERSONAL: Final = MappingProxyType(
 
 @dataclass(frozen=True)
 class Reference:
-    """A foreign key: these columns of a row name the key of a row in `table`, under the same scope."""
+    """A foreign key: these columns of a row name the key of a row in `table`, under the same scope.
+
+    An optional one that names nothing (exports name jobs and people that were deleted) is emptied and
+    counted: the row's `raw` still says what stood there. Without a required one a row cannot be.
+    """
 
     columns: tuple[str, ...]
     table: str
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,13 +80,16 @@ class Table:
 
 
 _REFERENCES: Final[dict[Entity, tuple[Reference, ...]]] = {
-    "application": (Reference(("person_id",), "person"), Reference(("job_id",), "job")),
+    "application": (Reference(("person_id",), "person"), Reference(("job_id",), "job", optional=True)),
     "stage_move": (Reference(("application_id",), "application"),),
-    "note": (Reference(("person_id",), "person"), Reference(("application_id",), "application")),
+    "note": (
+        Reference(("person_id",), "person", optional=True),
+        Reference(("application_id",), "application", optional=True),
+    ),
     "evaluation": (Reference(("application_id",), "application"),),
     "attachment": (
-        Reference(("person_id",), "person"),
-        Reference(("application_id",), "application"),
+        Reference(("person_id",), "person", optional=True),
+        Reference(("application_id",), "application", optional=True),
         Reference(("document_md5",), "document"),
         Reference(("parent_attachment_id",), "attachment"),
     ),

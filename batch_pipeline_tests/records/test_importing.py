@@ -1,31 +1,20 @@
 """A migration lands whole, once, and as its workspace holds it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import psycopg
 import pytest
 
 from batch_pipeline.errors import OpenSums, TerminalError, TransientError
 from batch_pipeline.records.importing import import_migration
 from batch_pipeline.records.target import Target
+from batch_pipeline.records.verify import verify
+from batch_pipeline_tests.records.conftest import Query
 from batch_pipeline_tests.records.rows import RESUME, answer, md5_of, small_migration, source_row, write
 
 pytestmark = pytest.mark.servers
 
 TARGET = Target("acme", "csv", "acme-2026")
-Query = Callable[..., list[tuple[Any, ...]]]
-
-
-@pytest.fixture
-def query(postgres_url: str) -> Query:
-    def run(statement: str, *parameters: object) -> list[tuple[Any, ...]]:
-        with psycopg.connect(postgres_url, options="-c search_path=recruiting") as connection:
-            return connection.execute(statement.encode(), parameters).fetchall()
-
-    return run
 
 
 def test_every_row_lands_in_its_table(postgres_url: str, tmp_path: Path, query: Query) -> None:
@@ -215,3 +204,24 @@ def test_progress_counts_up_to_the_total(postgres_url: str, tmp_path: Path) -> N
 def test_an_unreachable_server_is_a_matter_of_time(tmp_path: Path) -> None:
     with pytest.raises(TransientError):
         import_migration("postgresql://postgres@127.0.0.1:1/x", TARGET, write(tmp_path, small_migration()))
+
+
+def test_a_deleted_job_empties_the_reference_and_keeps_the_application(
+    postgres_url: str, tmp_path: Path, query: Query
+) -> None:
+    rows = small_migration()
+    rows["application"][0]["job_id"] = "deleted"
+    workspace = write(tmp_path, rows)
+    report = import_migration(postgres_url, TARGET, workspace)
+    assert report.tables["application"].emptied_references == 1
+    assert query("SELECT job_id FROM application WHERE source_id = 'a1'") == [(None,)]
+    assert import_migration(postgres_url, TARGET, workspace).changed == 0
+    assert verify(postgres_url, TARGET, workspace).passed
+
+
+def test_a_migration_without_any_answer_lands_too(postgres_url: str, tmp_path: Path, query: Query) -> None:
+    workspace = write(tmp_path, small_migration())
+    (workspace.parsed / "part-0.parquet").unlink()
+    report = import_migration(postgres_url, TARGET, workspace)
+    assert report.tables["document"].inserted == 3
+    assert report.tables["parsed_cv"].staged == 0
