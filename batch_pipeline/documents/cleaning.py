@@ -14,6 +14,7 @@ _DROPPED = re.compile(
     "[\x00-\x08\x0e-\x1b\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff"
     "\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
 )
+_BULLETS = re.compile("[\uf076\uf0a7\uf0a8\uf0b7\uf0d8\uf0fc]")  # Symbol and Wingdings list marks
 _PRIVATE = re.compile("[\ue000-\uf8ff\U000f0000-\U0010ffff]")  # icons of a font that only the file has
 _SPACES = re.compile("[ \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 _BLANK_LINES = re.compile("\n{3,}")
@@ -24,7 +25,7 @@ def clean(text: str) -> str:
     """Idempotent: cleaning twice changes nothing."""
     text = _LINE_BREAKS.sub("\n", text)
     text = _SPLIT_WORD.sub("", text)
-    text = _PRIVATE.sub(" ", _DROPPED.sub("", text))
+    text = _PRIVATE.sub(" ", _BULLETS.sub("\u2022", _DROPPED.sub("", text)))
     # zero-width joiners spell words in Persian and Indic scripts; between Latin letters they are noise
     if _JOINERS.search(text) and not re.search("[\u0600-\u06ff\u0900-\u0dff]", text):
         text = _JOINERS.sub("", text)

@@ -1,0 +1,246 @@
+"""Text of many documents, in processes that can be killed, written part by part.
+
+Two files a part, in the folder `texts/`:
+- `part-<n>.parquet`: `md5`, `text` (never empty) of the documents that have a text;
+- `outcomes-<n>.parquet`: a row per document, in the shape of OUTCOMES.
+
+A part's outcomes are written last, each file whole or not at all: they are what makes the part
+count. A killed run leaves at most a `part` without its `outcomes`, which the next run overwrites.
+Documents that have an outcome are not read again. Memory: the digests of what is done (about 100
+bytes a document), one part, and the children's limits.
+"""
+
+import selectors
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from batch_pipeline.documents.extraction_process import ExtractionProcess, Job
+from batch_pipeline.documents.extraction_worker import Answer, Limits, Task
+from batch_pipeline.errors import TerminalError
+from batch_pipeline.workspace import write_parquet
+
+OUTCOMES: Final = pl.Schema(
+    {
+        "md5": pl.String,
+        "pages": pl.Int32,
+        "text_chars": pl.Int64,  # 0 where there is no text
+        "text_sha": pl.String,
+        "needs_vision": pl.Boolean,
+        "reason": pl.String,  # documents/reasons.py, null where there is text or a scan
+        "encoding": pl.String,  # of text formats
+        "kind": pl.String,  # documents/classify.py, null without text
+        "cv_score": pl.Float64,
+    }
+)
+TEXTS: Final = pl.Schema({"md5": pl.String, "text": pl.String})
+
+_AHEAD = 8  # documents a child holds: it never waits for the next one
+_TICK = 0.2
+
+
+@dataclass(frozen=True)
+class ExtractionLimits:
+    """Of one document: CPU and wall seconds, address space of its process, size of its file.
+
+    `part_documents`, `part_bytes` and `part_seconds` bound what a killed run does again.
+    """
+
+    memory_bytes: int = 1 << 30
+    cpu_seconds: int = 30
+    wall_seconds: float = 120.0
+    file_bytes: int = 64 << 20
+    files_per_process: int = 5_000
+    part_documents: int = 2_000
+    part_bytes: int = 32 << 20
+    part_seconds: float = 60.0
+
+
+@dataclass(frozen=True)
+class ExtractionReport:
+    """`extracted` now, `skipped` because an earlier run had; `reasons` and restarts of this run."""
+
+    extracted: int
+    skipped: int
+    restarts: int
+    reasons: Mapping[str, int]
+
+
+def read_outcomes(out: Path) -> pl.LazyFrame:
+    """Outcomes of every part, in the shape of OUTCOMES."""
+    parts = sorted(out.glob("outcomes-*.parquet"))
+    return pl.scan_parquet(parts) if parts else OUTCOMES.to_frame().lazy()
+
+
+def extract(
+    files: Iterable[tuple[str, str, str]],
+    out: Path,
+    workers: int,
+    limits: ExtractionLimits | None = None,
+    on_progress: Callable[[int], None] | None = None,
+) -> ExtractionReport:
+    """Read every (md5, path, mime) that has no outcome yet.
+
+    A document that crashes its process, or takes more than its limits, gets its reason and costs
+    nobody else anything. `on_progress` is given the number of documents done in this run.
+
+    Raises TerminalError where the processes do not start, or a file cannot be read at all.
+    """
+    limits = limits or ExtractionLimits()
+    done = set(read_outcomes(out).select("md5").collect()["md5"].str.decode("hex"))
+    parts = _Parts(out, limits, number=_next_part(out))
+    skipped = 0
+
+    def todo() -> Iterator[Job]:
+        nonlocal skipped
+        for md5, path, kind in files:
+            digest = bytes.fromhex(md5)
+            if digest in done:
+                skipped += 1
+                continue
+            done.add(digest)
+            yield Job(md5, Task(path, kind))
+
+    run = _Run(todo(), max(1, workers), limits)
+    extracted = 0
+    reasons: Counter[str] = Counter()
+    for job, answer in run.answers():
+        if answer.unreadable:
+            parts.flush()
+            raise TerminalError(f"the file of document {job.md5} can no longer be read: run the fetch again")
+        parts.add(job.md5, answer)
+        extracted += 1
+        if answer.reason is not None:
+            reasons[answer.reason] += 1
+        if on_progress is not None:
+            on_progress(extracted)
+    parts.flush()
+    return ExtractionReport(extracted, skipped, run.restarts, dict(reasons))
+
+
+class _Run:
+    """Children, what they hold, and what nobody holds any more because its child died."""
+
+    def __init__(self, todo: Iterator[Job], workers: int, limits: ExtractionLimits) -> None:
+        self.restarts = 0
+        self._todo = todo
+        self._workers = workers
+        self._limits = limits
+        self._again: deque[Job] = deque()
+        self._selector = selectors.DefaultSelector()
+
+    def answers(self) -> Iterator[tuple[Job, Answer]]:
+        """Every document's answer, in no order. Leaves no child behind, however it ends."""
+        try:
+            for _ in range(self._workers):
+                self._start()
+            while self._selector.get_map():
+                for key, _ in self._selector.select(_TICK):
+                    yield from self._serve(key.data)
+                for process in self._processes():
+                    process.watch()
+        finally:
+            for process in self._processes():
+                self._selector.unregister(process.output)
+                process.close()
+            self._selector.close()
+
+    def _processes(self) -> list[ExtractionProcess]:
+        return [key.data for key in list(self._selector.get_map().values())]
+
+    def _next(self) -> Job | None:
+        return self._again.popleft() if self._again else next(self._todo, None)
+
+    def _start(self) -> None:
+        """One more child, where there is work for it."""
+        first = self._next()
+        if first is None:
+            return
+        limits = self._limits
+        process = ExtractionProcess(
+            Limits(limits.memory_bytes, limits.cpu_seconds, limits.file_bytes, limits.files_per_process),
+            limits.wall_seconds,
+        )
+        self._selector.register(process.output, selectors.EVENT_READ, process)
+        process.give(first)
+        self._feed(process)
+
+    def _feed(self, process: ExtractionProcess) -> None:
+        while not process.ending and len(process.jobs) < _AHEAD and (job := self._next()) is not None:
+            process.give(job)
+
+    def _serve(self, process: ExtractionProcess) -> Iterator[tuple[Job, Answer]]:
+        received = process.receive()
+        if received is not None:
+            yield from received
+            self._feed(process)
+            if not process.jobs:
+                self._retire(process)  # nothing is left to give
+            return
+        lost = process.blame()
+        if lost is not None:
+            self.restarts += 1
+            yield process.jobs.popleft(), Answer(reason=lost.value)
+        self._retire(process)
+
+    def _retire(self, process: ExtractionProcess) -> None:
+        self._again.extend(process.jobs)
+        process.jobs.clear()
+        self._selector.unregister(process.output)
+        process.close()
+        self._start()
+
+
+def _next_part(out: Path) -> int:
+    numbers = [int(path.stem.rpartition("-")[2]) for path in out.glob("outcomes-*.parquet")]
+    return max(numbers, default=0) + 1
+
+
+@dataclass
+class _Parts:
+    """Collects answers and writes a part when it is full or old enough."""
+
+    out: Path
+    limits: ExtractionLimits
+    number: int
+    _outcomes: list[tuple[Any, ...]] = field(default_factory=list)
+    _texts: list[tuple[str, str]] = field(default_factory=list)
+    _bytes: int = 0
+    _since: float = field(default_factory=time.monotonic)
+
+    def add(self, md5: str, answer: Answer) -> None:
+        text = answer.text
+        self._outcomes.append(
+            (
+                md5,
+                answer.pages,
+                0 if text is None else len(text),
+                answer.text_sha,
+                answer.needs_vision,
+                answer.reason,
+                answer.encoding,
+                answer.kind,
+                answer.cv_score,
+            )
+        )
+        if text is not None:
+            self._texts.append((md5, text))
+            self._bytes += len(text)
+        full = len(self._outcomes) >= self.limits.part_documents or self._bytes >= self.limits.part_bytes
+        if full or time.monotonic() - self._since >= self.limits.part_seconds:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._outcomes:
+            name = f"{self.number:06d}.parquet"
+            write_parquet(pl.DataFrame(self._texts, schema=TEXTS, orient="row"), self.out / f"part-{name}")
+            outcomes = pl.DataFrame(self._outcomes, schema=OUTCOMES, orient="row")
+            write_parquet(outcomes, self.out / f"outcomes-{name}")
+            self.number += 1
+        self._outcomes, self._texts, self._bytes = [], [], 0
+        self._since = time.monotonic()
