@@ -41,7 +41,7 @@ OUTCOMES: Final = pl.Schema(
 TEXTS: Final = pl.Schema({"md5": pl.String, "text": pl.String})
 
 _AHEAD = 8  # documents a child holds: it never waits for the next one
-_TICK = 0.2
+_TICK = 0.1
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from batch_pipeline.documents.reasons import Reason
 from batch_pipeline.errors import TerminalError
 
 _READ = 1 << 18
+_MUCH_MEMORY = 0.5  # a child that has read nothing yet holds 0.15 of the default limit
 _MODULE = "batch_pipeline.documents.extraction_worker"
 
 
@@ -127,9 +128,9 @@ class ExtractionProcess:
             return None
         if self.timed_out or code == -signal.SIGXCPU:
             return Reason.PARSE_TIMEOUT
-        # an allocation the limit refuses kills PDFium by a trap or a fault; SIGKILL not sent by us is
-        # the kernel's, out of memory
-        if code == -signal.SIGKILL or self.peak_memory > self.limits.memory_bytes * 0.8:
+        # an allocation the limit refuses makes PDFium abort, well below the limit when it is a large one;
+        # SIGKILL not sent by us is the kernel's, out of memory
+        if code == -signal.SIGKILL or self.peak_memory > self.limits.memory_bytes * _MUCH_MEMORY:
             return Reason.PARSE_MEMORY
         return Reason.PARSE_CRASHED
 
