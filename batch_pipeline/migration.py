@@ -127,6 +127,11 @@ class Migration(_Section):
                 path.stem,
                 f"there is no {path.name} in {path.parent}: `batch-pipeline migration new`",
             ) from None
+        return cls.parse(data, path)
+
+    @classmethod
+    def parse(cls, data: bytes, path: Path) -> Self:
+        """The content of the file at `path`; errors name that file."""
         try:
             content = yaml.safe_load(data)
         except yaml.YAMLError as error:

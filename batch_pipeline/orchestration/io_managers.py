@@ -14,7 +14,7 @@ from batch_pipeline.ledger.jobs import Job
 from batch_pipeline.orchestration.resources import MigrationsResource
 
 
-class JobLedgerIOManager(dg.ConfigurableIOManager):  # type: ignore[misc]
+class JobLedgerIOManager(dg.ConfigurableIOManager):
     """Gives downstream assets the jobs of their migration, from any earlier run and any machine."""
 
     migrations: dg.ResourceDependency[MigrationsResource]

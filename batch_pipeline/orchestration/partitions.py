@@ -2,4 +2,5 @@
 
 import dagster as dg
 
-MIGRATIONS = dg.DynamicPartitionsDefinition(name="migrations")
+NAME = "migrations"
+MIGRATIONS = dg.DynamicPartitionsDefinition(name=NAME)

@@ -8,7 +8,7 @@ from batch_pipeline.errors import BatchPipelineError
 from batch_pipeline.ledger import migrations
 from batch_pipeline.orchestration.jobs import send
 from batch_pipeline.orchestration.launching import in_window, runs_needed
-from batch_pipeline.orchestration.partitions import MIGRATIONS
+from batch_pipeline.orchestration.partitions import NAME
 from batch_pipeline.orchestration.resources import MigrationsResource
 
 
@@ -26,7 +26,7 @@ def off_peak(
 ) -> list[dg.RunRequest] | dg.SkipReason:
     now = context.scheduled_execution_time or datetime.now(UTC)
     catalogue = migration.catalogue()
-    partitions = set(context.instance.get_dynamic_partitions(MIGRATIONS.name))
+    partitions = set(context.instance.get_dynamic_partitions(NAME))
     due, broken = [], 0
     for key in catalogue.migration_keys():
         try:

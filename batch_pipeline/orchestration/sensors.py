@@ -15,7 +15,7 @@ from batch_pipeline.ledger.jobs import Job
 from batch_pipeline.ledger.states import Step
 from batch_pipeline.orchestration.jobs import JOBS
 from batch_pipeline.orchestration.launching import runs_needed
-from batch_pipeline.orchestration.partitions import MIGRATIONS
+from batch_pipeline.orchestration.partitions import MIGRATIONS, NAME
 from batch_pipeline.orchestration.resources import MigrationsResource
 from batch_pipeline.providers.contract import BatchProvider
 from batch_pipeline.stages.context import provider_of
@@ -37,7 +37,7 @@ def migration_discovery(
 ) -> dg.SensorResult:
     """A broken file is named in the tick and keeps no other migration from starting."""
     catalogue = migration.catalogue()
-    known = set(context.instance.get_dynamic_partitions(MIGRATIONS.name))
+    known = set(context.instance.get_dynamic_partitions(NAME))
     added, at_once, broken = [], [], []
     with migration.ledger() as ledger:
         for key in catalogue.migration_keys():
@@ -80,7 +80,7 @@ def job_poller(context: dg.SensorEvaluationContext, migration: MigrationsResourc
     with migration.ledger() as ledger:
         before = {job.id: job for job in jobs.open_jobs(ledger)}
         found = poll(ledger, list(before.values()), _Providers(migration), _TICK_SECONDS)
-        partitions = set(context.instance.get_dynamic_partitions(MIGRATIONS.name))
+        partitions = set(context.instance.get_dynamic_partitions(NAME))
         started = [key for key in migrations.keys(ledger) if key in partitions]
         requests = runs_needed(context.instance, ledger, started, _goes_on(ledger), _pause(migration))
         events = _observations(ledger, before)

@@ -16,11 +16,14 @@ from batch_pipeline.requests.families import InvocationType, family_of, invocati
 from batch_pipeline.requests.quotas import BatchLimits, limits_of
 from batch_pipeline.settings import Settings
 from batch_pipeline.tasks.base import Task
-from batch_pipeline.tasks.cv.task import CV_TASK
+from batch_pipeline.tasks.cv.parser import CvTask
 from batch_pipeline.workspace import Workspace
 
 if TYPE_CHECKING:
     from batch_pipeline.providers.aws import AwsClients
+
+
+_TASK: Task = CvTask()
 
 
 class Progress(Protocol):
@@ -42,7 +45,7 @@ class Context:
     workspace: Workspace
     ledger: LedgerConnection
     progress: Progress = silent
-    task: Task = CV_TASK
+    task: Task = _TASK
     aws: "Callable[[], AwsClients] | None" = None
 
     @property

@@ -10,6 +10,7 @@ Protocol: one JSON object a line on standard output, `{"done": n, "total": n}`; 
 """
 
 import json
+import os
 import random
 import sys
 import threading
@@ -193,7 +194,8 @@ def _say(**what: object) -> None:
 
 def _watch_parent(stop: threading.Event) -> None:
     """The parent holds our standard input open for as long as it lives."""
-    sys.stdin.buffer.read()
+    while os.read(0, 1024):
+        pass
     stop.set()
 
 

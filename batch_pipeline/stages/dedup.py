@@ -6,8 +6,13 @@ from dataclasses import asdict, dataclass
 
 import polars as pl
 
-from batch_pipeline.documents.dedup import build_documents, build_links, near_duplicates
-from batch_pipeline.documents.extraction import ExtractionLimits, extract, read_outcomes
+from batch_pipeline.documents.dedup import (
+    build_documents,
+    build_links,
+    count_near_duplicates,
+    distinct_files,
+)
+from batch_pipeline.documents.extraction import extract, read_outcomes
 from batch_pipeline.ledger import migrations
 from batch_pipeline.stages.context import Context
 from batch_pipeline.workspace import write_parquet
@@ -18,6 +23,7 @@ class DedupedCvs:
     """What the references come to once equal files are one document."""
 
     references: int
+    cv_references: int
     documents: int
     verdicts: Mapping[str, int]
     reasons: Mapping[str, int]
@@ -30,18 +36,11 @@ def dedup(context: Context) -> DedupedCvs:
     """Extract every distinct file once and decide what becomes of it."""
     workspace = context.workspace
     attachments = pl.read_parquet(workspace.attachments)
-    files = (
-        attachments.filter(pl.col("state") == "fetched")
-        .unique("document_md5", keep="first", maintain_order=True)
-        .select("document_md5", "local_path", "sniffed_mime")
-        .sort("document_md5")
-    )
     extract(
-        files.iter_rows(),
+        distinct_files(attachments),
         workspace.texts,
         context.settings.workers,
-        ExtractionLimits(),
-        on_progress=lambda done: context.progress("texts extracted", done, files.height),
+        on_progress=lambda done: context.progress("texts extracted", done, None),
     )
     documents = build_documents(attachments, read_outcomes(workspace.texts))
     links = build_links(attachments, documents, pl.read_parquet(workspace.table("application")))
@@ -49,12 +48,13 @@ def dedup(context: Context) -> DedupedCvs:
     write_parquet(documents, workspace.documents)
     result = DedupedCvs(
         references=int((attachments["state"] == "fetched").sum()),
+        cv_references=int(documents.filter(pl.col("verdict") == "cv")["references"].sum()),
         documents=documents.height,
         verdicts=dict(Counter(documents["verdict"].to_list())),
         reasons=dict(Counter(documents["reason"].drop_nulls().to_list())),
         routes=dict(Counter(documents["route"].to_list())),
         links=links.height,
-        near_duplicates=near_duplicates(documents),
+        near_duplicates=count_near_duplicates(documents),
     )
     migrations.keep_report(context.ledger, context.key, {"deduped_cvs": asdict(result)})
     return result

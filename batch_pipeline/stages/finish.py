@@ -10,6 +10,7 @@ from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.erase import Erased, erase
 from batch_pipeline.stages.load import Imported, load
 from batch_pipeline.stages.parse import ParsedCvs, parse
+from batch_pipeline.stages.report import cost_report
 
 
 def is_imported(context: Context) -> bool:
@@ -69,4 +70,5 @@ def finish(context: Context) -> None:
     with context.ledger.exclusive(f"files of {context.key}"):
         parse_and_check(context)
         load_and_check(context)
+        cost_report(context)
         erase_when_imported(context)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from batch_pipeline.errors import OpenSums
 from batch_pipeline.ledger import migrations
 from batch_pipeline.records.importing import import_migration
 from batch_pipeline.records.target import Target
@@ -30,12 +31,21 @@ def target_of(context: Context) -> Target:
 
 
 def load(context: Context) -> Imported:
-    """Import and compare; running it again changes nothing."""
+    """Import and compare; running it again changes nothing.
+
+    Raises:
+        OpenSums: rows in the database differ from the files they came from.
+    """
     target = target_of(context)
     url = context.settings.database_url.get_secret_value()
     report = import_migration(url, target, context.workspace)
     verified = verify(url, target, context.workspace)
+    if not verified.passed:
+        raise OpenSums(
+            f"migration {context.key}: rows in the database differ from what was imported; nothing was erased:\n"
+            + "\n".join(verified.differences[:20])
+        )
     figures: dict[str, Any] = report.as_dict()["tables"]
-    result = Imported(figures, verified.compared)
+    result = Imported(figures, sum(verified.rows.values()))
     migrations.keep_report(context.ledger, context.key, {"imported_records": figures})
     return result

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 from batch_pipeline.answers.lines import Line, iter_lines
-from batch_pipeline.answers.table import Expected, failed_row, parsed_schema, write_parsed, write_rows
+from batch_pipeline.answers.table import Expected, parsed_row, parsed_schema, write_parsed, write_rows
 from batch_pipeline.ledger import jobs, migrations, on_demand
 from batch_pipeline.ledger.jobs import Job
 from batch_pipeline.requests.digests import document_digest
@@ -56,7 +56,7 @@ def parse(context: Context) -> ParsedCvs:
     refused = _refused(context)
     model = context.migration.provider.model
     write_rows(
-        (failed_row(context.task, model, record_id, md5, failure) for record_id, md5, failure in refused),
+        (parsed_row(context.task, model, record_id, md5, failure) for record_id, md5, failure in refused),
         parsed_schema(context.task),
         fresh / "failed.parquet",
     )

@@ -33,15 +33,12 @@ def read_raw(context: Context) -> RawCvs:
     workspace.canonical.mkdir(parents=True, exist_ok=True, mode=0o700)
     report = open_source(source_settings(context)).read(workspace.canonical)
     listed = pl.read_parquet(workspace.table("attachment"))
-    fetched = fetch_attachments(
-        listed,
-        workspace.spool,
-        context.settings.workers,
-        on_progress=lambda done: context.progress("files hashed", done, listed.height),
-    )
+    context.progress("files hashed", 0, listed.height)
+    fetched = fetch_attachments(listed, workspace.spool, context.settings.workers)
+    context.progress("files hashed", listed.height, listed.height)
     write_parquet(fetched, workspace.attachments)
     result = RawCvs(
-        rows=dict(report.counts),
+        rows={str(entity): count for entity, count in report.counts.items()},
         states=dict(Counter(fetched["state"].to_list())),
         bytes=int(fetched["bytes"].sum() or 0),
         notices=report.notices,

@@ -5,10 +5,11 @@ has not run) is open, never assumed.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
+from batch_pipeline.documents import sums as room
 from batch_pipeline.errors import OpenSums, WayOut
 from batch_pipeline.ledger import migrations
 from batch_pipeline.ledger.documents import settlement
@@ -24,10 +25,11 @@ class Sum:
     left: int
     right: int
     open_rows: tuple[str, ...] = ()
+    closes: bool = field(default=True)
 
-    @property
-    def closes(self) -> bool:
-        return self.left == self.right
+    def __post_init__(self) -> None:
+        if self.left != self.right:
+            object.__setattr__(self, "closes", False)
 
     def __str__(self) -> str:
         verdict = "closes" if self.closes else "OPEN"
@@ -37,42 +39,47 @@ class Sum:
 
 def state_sums(context: Context) -> list[Sum]:
     """Every reference of the export is kept and has a state."""
-    attachments = pl.scan_parquet(context.workspace.attachments)
-    states = dict(attachments.group_by("state").len().collect().iter_rows())
-    listed = pl.scan_parquet(context.workspace.table("attachment")).select(pl.len()).collect().item()
-    own = attachments.filter(pl.col("parent_attachment_id").is_null()).select(pl.len()).collect().item()
-    known = ("fetched", "missing", "download_failed", "erased")
+    listed = pl.read_parquet(context.workspace.table("attachment"), columns=["source_id"])
+    attachments = _attachments(context)
     return [
-        Sum("references", "rows of the export = attachments kept (zip members aside)", listed, own),
-        Sum(
+        _sum("references", "rows of the export = attachments kept", room.references(listed, attachments)),
+        _sum(
             "attachments",
             "attachments = fetched + missing + download_failed + erased",
-            sum(states.values()),
-            sum(states.get(state, 0) for state in known),
+            room.states(attachments),
         ),
     ]
 
 
 def attachment_sums(context: Context) -> list[Sum]:
-    """Every fetched file has a verdict."""
-    attachments = pl.scan_parquet(context.workspace.attachments).filter(pl.col("state") == "fetched")
-    documents = pl.scan_parquet(context.workspace.documents)
-    judged = dict(
-        attachments.join(documents, left_on="document_md5", right_on="md5", how="inner")
-        .group_by("verdict")
-        .len()
-        .collect()
-        .iter_rows()
-    )
+    """Every fetched file has a verdict, every document a route."""
+    documents = _documents(context)
     return [
         *state_sums(context),
-        Sum(
+        _sum(
             "files",
             "fetched = CVs + not_a_cv + quarantined",
-            attachments.select(pl.len()).collect().item(),
-            sum(judged.get(verdict, 0) for verdict in ("cv", "not_a_cv", "quarantined")),
+            room.verdicts(_attachments(context), documents),
         ),
+        _sum("routes", "distinct documents = batch + on-demand + quarantined", room.routes(documents)),
     ]
+
+
+def _attachments(context: Context) -> pl.DataFrame:
+    columns = ["source_id", "person_id", "application_id", "state", "document_md5", "parent_attachment_id"]
+    return pl.read_parquet(context.workspace.attachments, columns=columns)
+
+
+def _documents(context: Context) -> pl.DataFrame:
+    return pl.read_parquet(context.workspace.documents, columns=["md5", "verdict", "route", "record_id"])
+
+
+def _sum(name: str, says: str, of_room: room.Sum) -> Sum:
+    """A sum of the documents room; rows it calls open keep it open whatever the counts say."""
+    rows = of_room.open_rows
+    ids = tuple(str(row) for row in rows.to_series(0).head(5)) if rows.height else ()
+    parts = sum(of_room.parts.values())
+    return Sum(name, says, of_room.total, parts, ids, closes=of_room.closes)
 
 
 def document_sums(context: Context) -> list[Sum]:
@@ -148,27 +155,11 @@ def parsed_sums(context: Context) -> list[Sum]:
 
 
 def link_sums(context: Context) -> list[Sum]:
-    """The fan-out loses no reference: CV attachments times their applications, counted anew."""
-    attachments = pl.scan_parquet(context.workspace.attachments).filter(pl.col("state") == "fetched")
-    cvs = pl.scan_parquet(context.workspace.documents).filter(pl.col("verdict") == "cv")
-    applications = pl.scan_parquet(context.workspace.table("application"))
-    referring = attachments.join(cvs, left_on="document_md5", right_on="md5", how="semi")
-    direct = (
-        referring.filter(pl.col("application_id").is_not_null())
-        .join(applications, left_on="application_id", right_on="source_id", how="semi")
-        .select(pl.len())
-        .collect()
-        .item()
-    )
-    by_person = (
-        referring.filter(pl.col("application_id").is_null())
-        .join(applications.select(person_id="person_id", id="source_id"), on="person_id", how="inner")
-        .select(pl.len())
-        .collect()
-        .item()
-    )
-    links = pl.scan_parquet(context.workspace.links).select(pl.len()).collect().item()
-    return [Sum("links", "links = CV attachments x their applications", links, direct + by_person)]
+    """The fan-out loses no reference."""
+    applications = pl.read_parquet(context.workspace.table("application"), columns=["source_id", "person_id"])
+    fan_out = pl.read_parquet(context.workspace.links)
+    found = room.links(_attachments(context), _documents(context), applications, fan_out)
+    return [_sum("links", "links = CV attachments x their applications", found)]
 
 
 def all_sums(context: Context) -> list[Sum]:

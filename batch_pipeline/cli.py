@@ -1,0 +1,320 @@
+"""The `batch-pipeline` command: only wiring. What it does is in `stages/`, `local/` and below.
+
+Exit codes: 0 done and every sum closes; 1 stopped by an error, run again after mending it; 2 wrong
+usage or configuration; 3 a person must choose; 130 interrupted.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+from rich.table import Table
+
+from batch_pipeline.console import TerminalProgress, console, errors
+from batch_pipeline.errors import BatchPipelineError, ConfigurationError, NeedsPerson
+from batch_pipeline.ledger import documents, migrations, on_demand
+from batch_pipeline.ledger.connection import LedgerConnection
+from batch_pipeline.migration import Catalogue
+from batch_pipeline.settings import Settings
+from batch_pipeline.stages.context import Context, open_context
+
+EXIT_ERROR = 1
+EXIT_CONFIGURATION = 2
+EXIT_PERSON = 3
+EXIT_INTERRUPTED = 130
+
+_FOLDER = click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(".batch_pipeline"),
+    show_default=True,
+    help="Where the embedded servers keep their data.",
+)
+
+
+@contextmanager
+def _opened(key: str, progress: TerminalProgress | None = None) -> Iterator[Context]:
+    with open_context(Settings.from_environment(), key, progress or TerminalProgress()) as context:
+        yield context
+
+
+@contextmanager
+def _ledger() -> Iterator[LedgerConnection]:
+    with LedgerConnection.open(Settings.from_environment().database_url.get_secret_value()) as ledger:
+        yield ledger
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="batch-pipeline")
+def cli() -> None:
+    """Move every CV of a customer migration once through a language model at batch price."""
+
+
+@cli.command()
+@_FOLDER
+@click.option("--applications", type=click.IntRange(10), default=1000, show_default=True)
+@click.option(
+    "--documents", "cvs", type=click.IntRange(1), default=300, show_default=True, help="Distinct CVs."
+)
+def demo(folder: Path, applications: int, cvs: int) -> None:
+    """The whole flow on embedded servers, with an invented customer, driven by Dagster's daemon."""
+    from batch_pipeline.local.demo import run_demo
+
+    if not run_demo(folder, applications, cvs):
+        sys.exit(EXIT_ERROR)
+
+
+@cli.command()
+@_FOLDER
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=3000, show_default=True, help="Of the UI; 0: any."
+)
+def up(folder: Path, port: int) -> None:
+    """The same servers with the Dagster UI, until Ctrl-C."""
+    from batch_pipeline.local.demo import stay_up
+
+    stay_up(folder, port)
+
+
+@cli.command()
+@click.argument("key")
+def run(key: str) -> None:
+    """Take one migration from its file to its end, without Dagster."""
+    from batch_pipeline.stages.headless import run as run_headless
+
+    with TerminalProgress() as progress, _opened(key, progress) as context:
+        outcome = run_headless(context)
+        if outcome.step == "paused":
+            raise NeedsPerson(f"migration {key} is paused: `batch-pipeline resume {key}` goes on")
+        _print_report(context)
+
+
+@cli.group()
+def migration() -> None:
+    """Migration files: make, list, show, check."""
+
+
+@migration.command("new")
+@click.argument("key")
+@click.option("--export", "export", required=True, type=click.Path(path_type=Path, exists=True))
+@click.option("--tenant", required=True, help="The customer, as the product names it.")
+@click.option("--system", required=True, help="The system the export comes from.")
+@click.option("--model", required=True, help="Bedrock model or profile id.")
+@click.option(
+    "--timezone", default="UTC", show_default=True, help="Of times the export states without a zone."
+)
+def migration_new(key: str, export: Path, tenant: str, system: str, model: str, timezone: str) -> None:
+    """Look at an export and write the migration file it needs."""
+    from batch_pipeline.stages.new_migration import write_new
+
+    path = write_new(Settings.from_environment().migrations, key, export, tenant, system, model, timezone)
+    console.print(f"wrote {path}: look it over, then `batch-pipeline migration check {key}`")
+
+
+@migration.command("list")
+def migration_list() -> None:
+    """All migration files, and where each stands."""
+    from batch_pipeline.stages.status import status as status_of
+
+    catalogue = Catalogue(Settings.from_environment().migrations)
+    with _ledger() as ledger:
+        for key in catalogue.migration_keys():
+            known = status_of(ledger, key)
+            console.print(f"{key}: {known.line if known else 'not started'}")
+    for name in catalogue.misnamed():
+        console.print(f"{name}: no key; rename it to lower-case letters, digits and dashes")
+
+
+@migration.command("show")
+@click.argument("key")
+def migration_show(key: str) -> None:
+    """A migration's settings with every default filled in."""
+    import yaml
+
+    loaded = Catalogue(Settings.from_environment().migrations).load(key)
+    console.print(yaml.safe_dump(loaded.model_dump(mode="json", by_alias=True), sort_keys=False).rstrip())
+
+
+@migration.command("check")
+@click.argument("key")
+def migration_check(key: str) -> None:
+    """Read the whole export as the file says; send nothing."""
+    from batch_pipeline.stages.dedup import dedup
+    from batch_pipeline.stages.raw import read_raw
+
+    with TerminalProgress() as progress, _opened(key, progress) as context:
+        with context.ledger.exclusive(f"files of {key}"):
+            raw, deduped = read_raw(context), dedup(context)
+        _table("rows", raw.rows)
+        _table("attachments", raw.states)
+        _table("documents", {**deduped.verdicts, **deduped.routes})
+        for notice in raw.notices:
+            console.print(f"{notice.table}: {notice.kind}: {notice.detail} ({notice.count})")
+
+
+@cli.command()
+@click.argument("key")
+def estimate(key: str) -> None:
+    """What a migration will come to, before anything is sent."""
+    from batch_pipeline.stages.estimate import estimate as estimate_of
+
+    with TerminalProgress() as progress, _opened(key, progress) as context:
+        _table("estimate", estimate_of(context))
+
+
+@cli.command()
+@click.argument("key", required=False)
+def status(key: str | None) -> None:
+    """Where one migration stands, or all of them."""
+    from batch_pipeline.stages.status import all_keys
+    from batch_pipeline.stages.status import status as status_of
+
+    with _ledger() as ledger:
+        for one in [key] if key else all_keys(ledger):
+            known = status_of(ledger, one)
+            console.print(f"{one}: {known.line if known else 'not started'}")
+            for failure in documents.failures(ledger, one):
+                code = f" {failure.code}" if failure.code is not None else ""
+                console.print(
+                    f"  {failure.documents} failed: {failure.reason}{code} {failure.message or ''}".rstrip()
+                )
+
+
+@cli.command()
+@click.argument("key")
+def doctor(key: str) -> None:
+    """Look at everything a paid call needs; each line passes or says what to do."""
+    with _opened(key) as context:
+        checks = context.provider.preflight()
+        for check in checks:
+            console.print(f"{'ok  ' if check.passed else 'FAIL'} {check.subject}: {check.detail}")
+        if not all(check.passed for check in checks):
+            sys.exit(EXIT_ERROR)
+
+
+@cli.command()
+@click.argument("key")
+def pause(key: str) -> None:
+    """Send no further job; what is under way goes on and is kept."""
+    with _opened(key) as context:
+        migrations.set_state(context.ledger, key, "paused")
+        console.print(f"{key} is paused; `batch-pipeline resume {key}` goes on")
+
+
+@cli.command()
+@click.argument("key")
+def cancel(key: str) -> None:
+    """Send nothing more and stop the jobs under way; their finished answers are kept."""
+    from batch_pipeline.stages.cancel import cancel as cancel_jobs
+
+    with _opened(key) as context:
+        stopped = cancel_jobs(context)
+        console.print(
+            f"{key}: asked {stopped} jobs to stop; `batch-pipeline status {key}` shows what they left"
+        )
+
+
+@cli.command()
+@click.argument("key")
+@click.option("--retry-failed", is_flag=True, help="Owe again what failed at the provider.")
+def resume(key: str, retry_failed: bool) -> None:
+    """Go on with a paused, cancelled or held migration."""
+    with _opened(key) as context:
+        again = documents.retry_failed(context.ledger, key) if retry_failed else 0
+        if migrations.standing(context.ledger, key).state in {"paused", "cancelled"}:
+            migrations.set_state(context.ledger, key, "open")
+        migrations.release(context.ledger, key)
+        console.print(f"{key} goes on; {again} failed documents are owed again")
+
+
+@cli.command()
+@click.argument("key")
+@click.option("--send-again", "choice", flag_value="again", help="Pay for these calls once more.")
+@click.option("--give-up", "choice", flag_value="give-up", help="Count them as failed.")
+def resolve(key: str, choice: str | None) -> None:
+    """Decide about on-demand calls whose end nobody saw."""
+    if choice is None:
+        raise click.UsageError("give --send-again or --give-up")
+    with _opened(key) as context, context.ledger.exclusive(f"calls of {key}"):
+        calls = on_demand.open_calls(context.ledger, key)
+        for call, _ in calls:
+            if choice == "again":
+                on_demand.unsent(context.ledger, call)
+            else:
+                on_demand.given_up(context.ledger, call)
+        console.print(f"{len(calls)} calls resolved")
+
+
+@cli.command()
+@click.argument("key")
+@click.confirmation_option(prompt="Remove every row this migration brought into the target database?")
+def rollback(key: str) -> None:
+    """Remove exactly this migration's rows from the target database."""
+    from batch_pipeline.records.rollback import rollback as rollback_rows
+    from batch_pipeline.stages.load import target_of
+
+    with _opened(key) as context:
+        removed = rollback_rows(context.settings.database_url.get_secret_value(), target_of(context))
+        migrations.note(context.ledger, key, "rolled back", dict(removed))
+        _table("rows removed", removed)
+
+
+@cli.command()
+@click.argument("key")
+def erase(key: str) -> None:
+    """Erase the files of an imported migration; refused while a sum is open."""
+    from batch_pipeline.stages.finish import erase_when_imported
+
+    with _opened(key) as context:
+        erased = erase_when_imported(context)
+        _table("erased", {**vars(erased.objects), "intermediate files": erased.intermediate_files})
+
+
+@cli.command(
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+)
+@click.pass_context
+def emulator(arguments: click.Context) -> None:
+    """A strict Bedrock batch server of our own, on any S3 server."""
+    from batch_pipeline.local.emulator.__main__ import settings_from
+    from batch_pipeline.local.emulator.server import serve
+
+    serve(settings_from(arguments.args))
+
+
+def _print_report(context: Context) -> None:
+    from batch_pipeline.stages.summary import summary
+
+    for title, rows in summary(context.ledger, context.key).items():
+        _table(title, rows)
+
+
+def _table(title: str, rows: object) -> None:
+    assert isinstance(rows, dict)
+    table = Table(title=title, title_justify="left", show_header=False)
+    for name, value in rows.items():
+        table.add_row(str(name).replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
+    console.print(table)
+
+
+def main() -> None:
+    """Entry point: every error of ours is words and an exit code, never a traceback."""
+    try:
+        cli(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(EXIT_CONFIGURATION)
+    except (click.Abort, KeyboardInterrupt):
+        errors.print("interrupted; running it again goes on from here")
+        sys.exit(EXIT_INTERRUPTED)
+    except ConfigurationError as error:
+        errors.print(str(error), markup=False)
+        sys.exit(EXIT_CONFIGURATION)
+    except NeedsPerson as error:
+        errors.print(str(error), markup=False)
+        sys.exit(EXIT_PERSON)
+    except BatchPipelineError as error:
+        errors.print(str(error), markup=False)
+        sys.exit(EXIT_ERROR)

@@ -1,0 +1,45 @@
+"""What a migration will come to, from the requests as they would be sent. Nothing is sent."""
+
+from decimal import Decimal
+from typing import Any
+
+import polars as pl
+
+from batch_pipeline.costs.prices import price_of, rates
+from batch_pipeline.stages.context import Context
+from batch_pipeline.stages.dedup import dedup
+from batch_pipeline.stages.raw import read_raw
+from batch_pipeline.stages.shards import plan_shards
+
+# Measured on our own prompt and answers: UTF-8 bytes per token of CV text, and tokens of one answer.
+_BYTES_PER_TOKEN = 3
+_ANSWER_TOKENS = 900
+
+
+def estimate(context: Context) -> dict[str, Any]:
+    """Counts are exact; tokens and money are estimates and say so."""
+    with context.ledger.exclusive(f"files of {context.key}"):
+        read_raw(context)
+        deduped = dedup(context)
+        planned = plan_shards(context)
+    lines = pl.read_parquet(context.workspace.request_lines, columns=["length"])
+    tokens = int(lines["length"].sum()) // _BYTES_PER_TOKEN
+    answers = lines.height * _ANSWER_TOKENS
+    figures: dict[str, Any] = {
+        "references": deduped.references,
+        "distinct CVs": planned.documents,
+        "by batch": planned.batch,
+        "on demand": planned.on_demand,
+        "jobs": planned.shards,
+        "bytes to upload": planned.bytes,
+        "input tokens of batch, estimated": tokens,
+        "output tokens of batch, estimated": answers,
+    }
+    price = price_of(context.migration.provider.model)
+    if price is None:
+        return {**figures, "cost, estimated": "unknown: the price table does not hold this model"}
+    rate = rates(price, "batch")
+    if rate["input"] is None or rate["output"] is None:
+        return {**figures, "cost, estimated": "unknown: no batch price of this model is known"}
+    cost = (tokens * rate["input"] + answers * rate["output"]) / Decimal(1_000_000)
+    return {**figures, "cost of batch, estimated": f"{cost:.2f} USD ({price.source}, {price.seen})"}

@@ -1,0 +1,72 @@
+"""Where migrations stand, in the words `status` and the demo show."""
+
+from dataclasses import dataclass
+
+from batch_pipeline.ledger import documents, migrations
+from batch_pipeline.ledger.connection import LedgerConnection
+from batch_pipeline.ledger.documents import Settlement
+from batch_pipeline.ledger.states import Step
+
+
+@dataclass(frozen=True)
+class Status:
+    """One migration: its next step, its documents, its jobs by state."""
+
+    key: str
+    tenant: str
+    state: str
+    step: Step
+    hold: str | None
+    documents: Settlement
+    jobs: dict[str, int]
+
+    @property
+    def line(self) -> str:
+        """One line for a person."""
+        if self.state == "erased":
+            return "done: imported, verified, erased"
+        parts = [_WORDS[self.step]]
+        if self.documents.total:
+            settled = self.documents.answered + self.documents.failed
+            parts.append(f"{settled} of {self.documents.total} documents settled")
+        if self.jobs:
+            parts.append(", ".join(f"{count} jobs {state}" for state, count in self.jobs.items()))
+        if self.hold:
+            parts.append(f"held: {self.hold}")
+        return "; ".join(parts)
+
+
+_WORDS: dict[Step, str] = {
+    "prepare": "to be read and planned",
+    "submit": "jobs to settle or to send",
+    "wait": "waiting for the provider",
+    "answer": "on-demand answers to fetch",
+    "finish": "to be parsed, imported and erased",
+    "done": "done",
+    "held": "held",
+    "paused": "paused",
+}
+
+
+def status(ledger: LedgerConnection, key: str) -> Status | None:
+    """None where the ledger has never heard of the migration."""
+    row = ledger.sql.execute("select tenant, state, hold from migration where key = %s", (key,)).fetchone()
+    if row is None:
+        return None
+    jobs = ledger.sql.execute(
+        "select state, count(*) as n from job where migration = %s and state <> 'void' group by 1 order by 1",
+        (key,),
+    )
+    return Status(
+        key=key,
+        tenant=row["tenant"],
+        state=row["state"],
+        step=migrations.standing(ledger, key).next_step(),
+        hold=row["hold"],
+        documents=documents.settlement(ledger, key),
+        jobs={job["state"]: job["n"] for job in jobs},
+    )
+
+
+def all_keys(ledger: LedgerConnection) -> list[str]:
+    return [row["key"] for row in ledger.sql.execute("select key from migration order by created_at, key")]

@@ -1,0 +1,65 @@
+"""What a migration came to, as a few small tables of figures: the ledger's report, for people."""
+
+from typing import Any
+
+from batch_pipeline.ledger import documents, migrations
+from batch_pipeline.ledger.connection import LedgerConnection
+
+Tables = dict[str, dict[str, Any]]
+
+
+def summary(ledger: LedgerConnection, key: str) -> Tables:
+    """Title -> figures; only what is known is there."""
+    kept = migrations.report(ledger, key)
+    raw, deduped = kept.get("raw_cvs", {}), kept.get("deduped_cvs", {})
+    rows = raw.get("rows", {})
+    attempts = ledger.sql.execute(
+        "select count(*) as jobs, coalesce(max(attempt), 0) as attempts from job "
+        "where migration = %s and state <> 'void'",
+        (key,),
+    ).fetchone()
+    assert attempts is not None
+    tables: Tables = {
+        "export": {
+            "applications": rows.get("application", 0),
+            **{f"attachments {state}": count for state, count in raw.get("states", {}).items()},
+        },
+        "documents": {
+            "references": deduped.get("references", 0),
+            "distinct documents": deduped.get("documents", 0),
+            **{f"{verdict}": count for verdict, count in deduped.get("verdicts", {}).items()},
+            **{f"not sent: {reason}": count for reason, count in deduped.get("reasons", {}).items()},
+            "equal in text, other bytes": deduped.get("near_duplicates", 0),
+        },
+        "provider": {"jobs": attempts["jobs"], "most attempts": attempts["attempts"]},
+    }
+    parsed = kept.get("parsed_cvs")
+    if parsed:
+        tables["answers"] = {
+            "parsed": parsed["parsed"],
+            "failed": parsed["failed"],
+            **{f"failed: {reason}": count for reason, count in parsed["reasons"].items()},
+        }
+    for failure in documents.failures(ledger, key):
+        code = f" ({failure.code})" if failure.code is not None else ""
+        tables["provider"][f"failed: {failure.reason}{code} {failure.message or ''}".strip()] = (
+            failure.documents
+        )
+    if "imported_records" in kept:
+        tables["rows in the database"] = {
+            table: counts["staged"] for table, counts in kept["imported_records"].items()
+        }
+    if "cost" in kept:
+        tables["cost"] = kept["cost"]
+    if "sums" in kept:
+        tables["sums"] = {
+            one["says"]: f"{one['left']} = {one['right']}" + ("" if one["left"] == one["right"] else " OPEN")
+            for one in kept["sums"]
+        }
+    if "erased" in kept:
+        erased = kept["erased"]
+        tables["erased"] = {
+            "objects deleted": erased["deleted"],
+            "objects left": erased["left"],
+        }
+    return tables
