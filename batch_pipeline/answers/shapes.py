@@ -46,8 +46,12 @@ _CACHED: Final = (
 _OUTPUT: Final = ("output_tokens", "outputTokens", "completion_tokens")
 
 
+# msgspec keeps raw JSON only where nothing else is allowed, so an unset one is empty or the text null.
+_UNSET: Final = (b"", b"null")
+
+
 class ToolUse(msgspec.Struct):
-    input: msgspec.Raw | None = None
+    input: msgspec.Raw = msgspec.Raw()
 
 
 class Block(msgspec.Struct):
@@ -56,7 +60,7 @@ class Block(msgspec.Struct):
 
     type: str | None = None
     text: str | None = None
-    input: msgspec.Raw | None = None
+    input: msgspec.Raw = msgspec.Raw()
     toolUse: ToolUse | None = None  # noqa: N815
 
 
@@ -181,18 +185,18 @@ def _said(outputs: list[Said] | None) -> tuple[str, Stop] | None:
 
 def _text(content: list[Block]) -> str:
     """A tool's input where there is one (what is said beside it is talk), else all text blocks."""
-    tools = [bytes(raw).decode() for block in content if (raw := _tool_input(block)) is not None]
+    if len(content) == 1 and content[0].text is not None:
+        return content[0].text
+    tools = [raw.decode() for block in content if (raw := _tool_input(block)) not in _UNSET]
     if tools:
         return "\n".join(tools)
-    if len(content) == 1:
-        return content[0].text or ""
     return "".join(block.text or "" for block in content)
 
 
-def _tool_input(block: Block) -> msgspec.Raw | None:
+def _tool_input(block: Block) -> bytes:
     if block.toolUse is not None:
-        return block.toolUse.input
-    return block.input if block.type == "tool_use" else None
+        return bytes(block.toolUse.input)
+    return bytes(block.input) if block.type == "tool_use" else b""
 
 
 def _without_thought(text: str, stop: object) -> tuple[str, Stop]:

@@ -31,28 +31,24 @@ class Price:
     seen: date
 
 
-def _price(
-    model: str, region: str, used_in: str, used_out: str, source: str, seen: date, *, batch: bool
-) -> Price:
+def _half_in_batch(model: str, region: str, used_in: str, used_out: str, source: str, seen: date) -> Price:
     one_in, one_out = Decimal(used_in), Decimal(used_out)
-    half = (one_in / 2, one_out / 2) if batch else (None, None)
-    return Price(model, region, one_in, one_out, *half, source, seen)
+    return Price(model, region, one_in, one_out, one_in / 2, one_out / 2, source, seen)
 
 
 _CONTRACT: Final = "contracts/bedrock.md section 2.2 (field report); batch at 50 % by the same section"
-_LIST: Final = "public list price of the provider for the bare id; batch at 50 % by contracts/bedrock.md 2.2"
+_LIST: Final = "public list price for this profile; batch at 50 % by contracts/bedrock.md section 2.2"
 _SEEN: Final = date(2026, 11, 30)
 _KNOWN: Final = date(2025, 10, 31)
 
 PRICES: Final[tuple[Price, ...]] = (
-    _price("amazon.nova-2-lite", "global", "0.15", "1.25", _CONTRACT, _SEEN, batch=True),
-    _price("amazon.nova-2-lite", "us", "0.1595", "1.3255", _CONTRACT, _SEEN, batch=True),
-    _price("amazon.nova-micro", "us", "0.035", "0.14", _LIST, _KNOWN, batch=True),
-    _price("amazon.nova-lite", "us", "0.06", "0.24", _LIST, _KNOWN, batch=True),
-    _price("amazon.nova-pro", "us", "0.80", "3.20", _LIST, _KNOWN, batch=True),
-    _price("anthropic.claude-3-haiku", "", "0.25", "1.25", _LIST, _KNOWN, batch=True),
-    _price("anthropic.claude-haiku-4-5", "global", "1.00", "5.00", _LIST, _KNOWN, batch=True),
-    _price("anthropic.claude-sonnet-4-5", "global", "3.00", "15.00", _LIST, _KNOWN, batch=True),
+    _half_in_batch("amazon.nova-2-lite", "global", "0.15", "1.25", _CONTRACT, _SEEN),
+    _half_in_batch("amazon.nova-2-lite", "us", "0.1595", "1.3255", _CONTRACT, _SEEN),
+    _half_in_batch("amazon.nova-micro", "us", "0.035", "0.14", _LIST, _KNOWN),
+    _half_in_batch("amazon.nova-lite", "us", "0.06", "0.24", _LIST, _KNOWN),
+    _half_in_batch("amazon.nova-pro", "us", "0.80", "3.20", _LIST, _KNOWN),
+    _half_in_batch("anthropic.claude-haiku-4-5", "global", "1.00", "5.00", _LIST, _KNOWN),
+    _half_in_batch("anthropic.claude-sonnet-4-5", "global", "3.00", "15.00", _LIST, _KNOWN),
 )
 
 

@@ -5,7 +5,7 @@ import io
 import os
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -85,7 +85,7 @@ class ShardBody(io.RawIOBase):
         super().close()
 
     def _sizes(self) -> list[int]:
-        return [b - a for a, b in zip(self._bounds, self._bounds[1:], strict=False)]
+        return [b - a for a, b in pairwise(self._bounds)]
 
     def _pread(self, size: int, start: int) -> bytes:
         chunk = os.pread(self._file.fileno(), size, start)
