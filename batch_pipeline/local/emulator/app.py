@@ -122,9 +122,10 @@ class _Service:
         return answer
 
     async def identity(self, request: Request) -> Response:
-        if not is_caller_identity(await request.body()):
-            return await self.unknown(request)
         request_id = str(uuid.uuid4())
+        if not is_caller_identity(await request.body()):
+            unknown = AwsError("InvalidAction", "Of STS only GetCallerIdentity is emulated.")
+            return Response(sts_error(unknown, request_id), unknown.status, media_type="text/xml")
 
         def work(_request: Request, _region: str, _body: bytes) -> Response:
             account = self._emulator.settings.account_id

@@ -7,6 +7,7 @@ HTTP_STATUS: Final = {
     "ConflictException": 400,
     "ServiceQuotaExceededException": 400,
     "SerializationException": 400,
+    "InvalidAction": 400,
     "AccessDeniedException": 403,
     "MissingAuthenticationTokenException": 403,
     "ResourceNotFoundException": 404,

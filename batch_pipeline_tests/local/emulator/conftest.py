@@ -98,7 +98,7 @@ def s3_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def _client(service: str, url: str, attempts: int = 1, region: str = "us-east-1") -> Any:
     config = Config(
-        retries={"max_attempts": attempts, "mode": "standard"},
+        retries={"total_max_attempts": attempts, "mode": "standard"},
         s3={"addressing_style": "path"},
         connect_timeout=5,
         read_timeout=20,

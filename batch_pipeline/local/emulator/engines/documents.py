@@ -6,6 +6,7 @@ pypdfium2 must not be used by two threads at once: one lock holds it.
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from io import BytesIO
 from threading import Lock
 from typing import Final
 
@@ -59,8 +60,6 @@ def _pdf_text(content: bytes) -> str:
 
 
 def _page_image(page: pypdfium2.PdfPage) -> bytes:
-    from io import BytesIO
-
     image = BytesIO()
     page.render(scale=_OCR_DPI / 72).to_pil().save(image, format="PNG")
     return image.getvalue()

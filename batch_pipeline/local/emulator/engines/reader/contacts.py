@@ -6,7 +6,32 @@ from typing import Any, Final
 
 _EMAIL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._%+\-]*@[A-Za-z0-9][A-Za-z0-9.\-]*[A-Za-z0-9]")
 _TOP: Final = frozenset(
-    ["com", "org", "net", "edu", "info", "io", "dev", "de", "fr", "es", "it", "nl", "br", "mx", "uk", "pt", "tr", "ae", "cn", "co", "eu", "me", "gov", "ext"]
+    [
+        "com",
+        "org",
+        "net",
+        "edu",
+        "info",
+        "io",
+        "dev",
+        "de",
+        "fr",
+        "es",
+        "it",
+        "nl",
+        "br",
+        "mx",
+        "uk",
+        "pt",
+        "tr",
+        "ae",
+        "cn",
+        "co",
+        "eu",
+        "me",
+        "gov",
+        "ext",
+    ]
 )
 _LOOSE: Final = re.compile(r"((?:[A-Za-z0-9_-]+ )*[A-Za-z0-9_-]+)@((?:[A-Za-z0-9-]+ )+[A-Za-z]+)((?: \.)+)")
 _PHONE: Final = re.compile(r"(?<![\w.@/-])(?:\+|00|\()?\(?\d[\d ()./\-–\u00a0]{6,20}\d(?![\w@])")

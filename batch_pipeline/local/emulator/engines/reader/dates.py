@@ -25,7 +25,20 @@ _MONTH_NAMES: Final = "|".join(
     sorted(
         {
             *_MONTH_NUMBER,
-            *["février", "août", "décembre", "märz", "jänner", "şubat", "ağustos", "eylül", "kasım", "aralık", "fév", "déc"],
+            *[
+                "février",
+                "août",
+                "décembre",
+                "märz",
+                "jänner",
+                "şubat",
+                "ağustos",
+                "eylül",
+                "kasım",
+                "aralık",
+                "fév",
+                "déc",
+            ],
         },
         key=len,
         reverse=True,

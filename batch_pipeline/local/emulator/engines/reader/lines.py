@@ -14,7 +14,34 @@ _BULLET: Final = re.compile(
 _ICONS: Final = re.compile(r"[\ue000-\uf8ff]")
 _INVISIBLE: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\u200b-\u200f\u202a-\u202e\ufeff]")
 _JOINERS: Final = frozenset(
-    ["and", "of", "the", "de", "del", "la", "y", "e", "et", "und", "von", "van", "der", "des", "for", "to", "in", "with", "&", "di", "da", "dos", "do", "en", "ve", "a"]
+    [
+        "and",
+        "of",
+        "the",
+        "de",
+        "del",
+        "la",
+        "y",
+        "e",
+        "et",
+        "und",
+        "von",
+        "van",
+        "der",
+        "des",
+        "for",
+        "to",
+        "in",
+        "with",
+        "&",
+        "di",
+        "da",
+        "dos",
+        "do",
+        "en",
+        "ve",
+        "a",
+    ]
 )
 _LEADING_LOWER: Final = re.compile(r"^[a-zà-ÿ(]")
 

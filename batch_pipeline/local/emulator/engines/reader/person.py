@@ -21,7 +21,29 @@ _NAME_LABEL: Final = re.compile(
     re.IGNORECASE,
 )
 _PARTICLES: Final = frozenset(
-    ["de", "da", "do", "dos", "das", "di", "del", "della", "van", "von", "der", "den", "la", "le", "al", "el", "bin", "ben", "y", "e", "zu"]
+    [
+        "de",
+        "da",
+        "do",
+        "dos",
+        "das",
+        "di",
+        "del",
+        "della",
+        "van",
+        "von",
+        "der",
+        "den",
+        "la",
+        "le",
+        "al",
+        "el",
+        "bin",
+        "ben",
+        "y",
+        "e",
+        "zu",
+    ]
 )
 _CJK: Final = re.compile(r"^[\u4e00-\u9fff·]{2,5}$")
 _ARABIC: Final = re.compile(r"[\u0600-\u06ff]")
