@@ -4,7 +4,7 @@ Sources: contract sections 1 to 5 (AWS user guide pages and field reports named 
 shapes of botocore 1.44.8. Messages follow field reports where one is known.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -120,11 +120,11 @@ def _sampling(temperature: Any, top_p: Any, context: Context) -> None:
             raise BodyError(400, f"{name}: Input should be between 0 and 1")
         if value != 1 and context.model.base.startswith(models.no_sampling):
             raise BodyError(400, f"`{name}` is not supported by this model.")
-    if temperature is not None and top_p is not None:
-        if context.model.base.startswith(models.temperature_xor_top_p):
-            raise BodyError(
-                400, "`temperature` and `top_p` cannot both be specified for this model. Please use only one."
-            )
+    both = temperature is not None and top_p is not None
+    if both and context.model.base.startswith(models.temperature_xor_top_p):
+        raise BodyError(
+            400, "`temperature` and `top_p` cannot both be specified for this model. Please use only one."
+        )
 
 
 def _messages(body: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -157,13 +157,18 @@ def _claude(body: dict[str, Any], context: Context) -> None:
     unknowns = context.rules.unknowns
     if unknowns.claude_cache_control == "reject" and any("cache_control" in block for block in blocks):
         raise BodyError(403, _NO_CACHING)
-    if unknowns.claude_pdf_by_s3 == "reject" and any(
-        isinstance(source := block.get("source"), dict) and source.get("type") != "base64"
-        and block["type"] in ("document", "image")
-        and source.get("type") not in ("text", "content")
-        for block in blocks
-    ):  # fmt: skip
+    if unknowns.claude_pdf_by_s3 == "reject" and any(map(_by_reference, blocks)):
         raise BodyError(400, "source.type: Input should be 'base64'")
+
+
+def _by_reference(block: dict[str, Any]) -> bool:
+    """Whether an image or document is named instead of sent."""
+    source = block.get("source")
+    return (
+        block.get("type") in ("document", "image")
+        and isinstance(source, dict)
+        and source.get("type") not in ("base64", "text", "content")
+    )
 
 
 def _claude_blocks(content: Any, place: str) -> list[dict[str, Any]]:
@@ -271,7 +276,7 @@ def _titan(body: dict[str, Any], _context: Context) -> None:
         raise BodyError(400, "dimensions: Input should be 256, 512 or 1024")
 
 
-_INVOKE: Final = {
+_INVOKE: Final[dict[Family, Callable[[dict[str, Any], Context], None]]] = {
     "claude": _claude,
     "nova": _nova,
     "llama": _llama,
@@ -280,7 +285,6 @@ _INVOKE: Final = {
     "chat": _chat,
     "titan_embed": _titan,
 }
-_FAMILIES_COVERED: Final[frozenset[Family]] = frozenset(_INVOKE)  # type: ignore[arg-type]
 
 
 def _converse(body: dict[str, Any], context: Context) -> None:

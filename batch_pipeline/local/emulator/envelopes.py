@@ -14,7 +14,7 @@ _LLAMA_STOP: Final = {"max_tokens": "length"}
 _CHAT_STOP: Final = {"max_tokens": "length", "tool_use": "tool_calls", "content_filtered": "content_filter"}
 
 
-def wrap(
+def wrap(  # noqa: PLR0911 -- one return a family
     answer: EngineAnswer, request: PromptRequest, body: dict[str, Any], context: Context, *, nulls: bool
 ) -> dict[str, Any]:
     """The body a model of this family answers. `nulls` writes Converse's unset union members out."""

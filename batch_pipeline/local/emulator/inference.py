@@ -89,7 +89,7 @@ def _within_limit(answer: EngineAnswer, request: PromptRequest) -> EngineAnswer:
     return replace(answer, text=cut, stop_reason="max_tokens", output_tokens=limit)
 
 
-def _bend(answer: EngineAnswer, fault: AnswerFault) -> EngineAnswer:
+def _bend(answer: EngineAnswer, fault: AnswerFault) -> EngineAnswer:  # noqa: PLR0911 -- one a style
     match fault.style:
         case "fenced":
             return _said(answer, f"```json\n{answer.text}\n```")

@@ -29,7 +29,11 @@ ROLE = "arn:aws:iam::123456789012:role/batch"
 CLAUDE = "anthropic.claude-haiku-4-5-20251001-v1:0"
 NOVA = "us.amazon.nova-lite-v1:0"
 PHASES = Phases(submitted=10, validating=10, scheduled=10, in_progress=100, stopping=10)
-_CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test-secret", "AWS_REGION": "us-east-1"}
+_CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "test",
+    "AWS_SECRET_ACCESS_KEY": "test-secret",
+    "AWS_REGION": "us-east-1",
+}
 
 
 def _free_ports(count: int) -> list[int]:
@@ -186,7 +190,11 @@ def job_request(source: str) -> dict[str, Any]:
 
 
 def claude_record(number: int, text: str | None = None, **body: Any) -> dict[str, Any]:
-    said = text if text is not None else f"Ada Number{number}\nEngineer\nada{number}@example.com\nMARKER-{number}"
+    said = (
+        text
+        if text is not None
+        else f"Ada Number{number}\nEngineer\nada{number}@example.com\nMARKER-{number}"
+    )
     message = {"role": "user", "content": [{"type": "text", "text": f"<document>\n{said}\n</document>"}]}
     model_input = {"anthropic_version": "bedrock-2023-05-31", "max_tokens": 2000, "messages": [message]}
     return {"recordId": f"cv-{number:06d}", "modelInput": model_input | body}

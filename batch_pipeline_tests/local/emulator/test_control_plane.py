@@ -139,9 +139,16 @@ def test_the_hand_checks_agree_with_the_published_patterns(text: str) -> None:
     assert constraints.is_token(text) == bool(TOKEN_PATTERN.fullmatch(text))
 
 
-@given(st.text(alphabet=string.ascii_lowercase + "09-._:/ %=", max_size=20), st.sampled_from(["", "s3://", "s3://abc/"]))
+@given(
+    st.text(alphabet=string.ascii_lowercase + "09-._:/ %=", max_size=20),
+    st.sampled_from(["", "s3://", "s3://abc/"]),
+)
 def test_the_other_patterns_agree_with_the_service_model(text: str, head: str) -> None:
-    for mine, shape in ((constraints.S3_URI, "S3Uri"), (constraints.MODEL_ID, "ModelId"), (constraints.TAG, "TagKey")):
+    for mine, shape in (
+        (constraints.S3_URI, "S3Uri"),
+        (constraints.MODEL_ID, "ModelId"),
+        (constraints.TAG, "TagKey"),
+    ):
         published = re.compile(SHAPES.shape_for(shape).metadata["pattern"])
         assert bool(mine.fullmatch(head + text)) == bool(published.fullmatch(head + text)), shape
 
@@ -197,7 +204,12 @@ def test_list_pages_filters_and_sorts(api: Bench) -> None:
     before = client.list_model_invocation_jobs(submitTimeBefore=third)["invocationJobSummaries"]
     assert [s["jobArn"] for s in before] == arns[2::-1]
     assert client.list_model_invocation_jobs(statusEquals="Completed")["invocationJobSummaries"] == []
-    for wrong in ({"maxResults": 1001}, {"statusEquals": "Done"}, {"nameContains": "a_b"}, {"nextToken": "x"}):
+    for wrong in (
+        {"maxResults": 1001},
+        {"statusEquals": "Done"},
+        {"nameContains": "a_b"},
+        {"nextToken": "x"},
+    ):
         code, status, _ = error_of(lambda wrong=wrong: client.list_model_invocation_jobs(**wrong))  # type: ignore[misc]
         assert (code, status) == ("ValidationException", 400)
 
@@ -207,7 +219,9 @@ def test_the_same_token_gives_the_same_job(api: Bench) -> None:
     assert create(api, clientRequestToken="token-1", jobName="a") == first
     assert create(api, clientRequestToken="token-1", jobName="b") == first, "ignored, no error"
     api.rules(unknowns={"token_mismatch": "validation"})
-    assert error_of(lambda: create(api, clientRequestToken="token-1", jobName="b"))[0] == "ValidationException"
+    assert (
+        error_of(lambda: create(api, clientRequestToken="token-1", jobName="b"))[0] == "ValidationException"
+    )
     api.rules(unknowns={"token_ttl_seconds": 60})
     api.advance(61)
     assert create(api, clientRequestToken="token-1", jobName="a") != first
@@ -248,7 +262,7 @@ def test_roles_and_models_that_cannot_be_used_are_refused(api: Bench) -> None:
     api.faults(api={"deny_pass_role": True})
     assert "iam:PassRole" in error_of(lambda: create(api))[2]
     api.faults(api={"deny": ["ListModelInvocationJobs"]})
-    assert error_of(lambda: api.client().list_model_invocation_jobs())[:2] == ("AccessDeniedException", 403)
+    assert error_of(api.client().list_model_invocation_jobs)[:2] == ("AccessDeniedException", 403)
 
 
 def test_a_dropped_answer_leaves_an_accepted_job_that_list_finds(api: Bench) -> None:
@@ -270,12 +284,20 @@ def test_boto3_itself_recovers_a_lost_answer_with_its_token(api: Bench) -> None:
 
 
 def test_throttling_and_server_errors_come_as_counted(api: Bench) -> None:
-    api.faults(api={"throttle_next": {"GetModelInvocationJob": 1}, "internal_error_next": {"ListModelInvocationJobs": 1}})
+    api.faults(
+        api={
+            "throttle_next": {"GetModelInvocationJob": 1},
+            "internal_error_next": {"ListModelInvocationJobs": 1},
+        }
+    )
     client = api.client()
     arn = create(api)
-    assert error_of(lambda: client.get_model_invocation_job(jobIdentifier=arn))[:2] == ("ThrottlingException", 429)
+    assert error_of(lambda: client.get_model_invocation_job(jobIdentifier=arn))[:2] == (
+        "ThrottlingException",
+        429,
+    )
     assert client.get_model_invocation_job(jobIdentifier=arn)
-    assert error_of(lambda: client.list_model_invocation_jobs())[:2] == ("InternalServerException", 500)
+    assert error_of(client.list_model_invocation_jobs)[:2] == ("InternalServerException", 500)
     api.faults(api={"throttle_every": {"GetModelInvocationJob": 3}})
     outcomes = []
     for _ in range(6):
@@ -289,15 +311,22 @@ def test_throttling_and_server_errors_come_as_counted(api: Bench) -> None:
 
 def test_the_caller_identity_is_that_of_the_account(api: Bench) -> None:
     identity = api.client("sts").get_caller_identity()
-    assert (identity["Account"], identity["Arn"]) == ("123456789012", "arn:aws:iam::123456789012:user/emulator")
+    assert (identity["Account"], identity["Arn"]) == (
+        "123456789012",
+        "arn:aws:iam::123456789012:user/emulator",
+    )
     api.faults(api={"deny": ["GetCallerIdentity"]})
-    assert error_of(lambda: api.client("sts").get_caller_identity())[:2] == ("AccessDenied", 403)
+    assert error_of(api.client("sts").get_caller_identity)[:2] == ("AccessDenied", 403)
     other = error_of(lambda: api.client("sts").assume_role(RoleArn=ROLE, RoleSessionName="session"))
     assert other[:2] == ("InvalidAction", 400)
 
 
 def test_admin_bodies_are_typed(api: Bench) -> None:
-    for path, body in (("faults", {"nope": 1}), ("rules", {"limits": {"nope": 1}}), ("faults", {"records": [{"rate": 2}]})):
+    for path, body in (
+        ("faults", {"nope": 1}),
+        ("rules", {"limits": {"nope": 1}}),
+        ("faults", {"records": [{"rate": 2}]}),
+    ):
         assert httpx.put(f"{api.url}/_emulator/{path}", json=body).status_code == 422
     api.faults(jobs={"fail_message": "no"})
     assert httpx.delete(f"{api.url}/_emulator/faults").json()["jobs"]["fail_message"] is None

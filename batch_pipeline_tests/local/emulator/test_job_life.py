@@ -1,6 +1,7 @@
 """A batch job from Create to its end, through real boto3 and a real S3 server."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -34,7 +35,11 @@ def test_a_job_goes_through_every_state_and_its_output_joins_by_record_id(bench:
     assert seen == ["Submitted", "Validating", "Scheduled", "InProgress", "InProgress", "Completed"]
     assert validating == 0
     shown = bench.job(job)
-    assert (shown["totalRecordCount"], shown["successRecordCount"], shown["errorRecordCount"]) == (120, 120, 0)
+    assert (shown["totalRecordCount"], shown["successRecordCount"], shown["errorRecordCount"]) == (
+        120,
+        120,
+        0,
+    )
     assert shown["endTime"] > shown["submitTime"]
     assert sorted(bench.keys(job)) == ["manifest.json.out", "x.jsonl.out"]
     lines = bench.lines(job)
@@ -102,7 +107,7 @@ def test_a_job_with_bad_input_fails_while_validating(bench: Bench, records: list
 
 def test_the_minimum_can_be_checked_at_create(bench: Bench) -> None:
     bench.rules(unknowns={"minimum_check": "sync"})
-    with pytest.raises(ClientError, match="ValidationException.*required minimum"):
+    with pytest.raises(ClientError, match=r"ValidationException.*required minimum"):
         bench.create(bench.upload(claude_record(n) for n in range(99)))
     assert bench.get("jobs") == {"jobs": []}
 
@@ -228,8 +233,6 @@ def test_a_restarted_emulator_goes_on_without_paying_again(start: Start, tmp_pat
 
 
 def test_the_real_clock_needs_no_help(start: Start) -> None:
-    import time
-
     bench = start(clock="real", phases={"in_progress": 0.2})
     job = bench.create(bench.upload(claude_record(n) for n in range(100)))
     deadline = time.monotonic() + 10

@@ -29,7 +29,12 @@ def good_lines(raw: list[bytes]) -> list[dict[str, Any]]:
 
 def test_order_echo_and_error_shapes(bench: Bench) -> None:
     bench.faults(
-        output={"keep_order": True, "missing_echo": True, "text_error_codes": True, "errors_inside_output": True},
+        output={
+            "keep_order": True,
+            "missing_echo": True,
+            "text_error_codes": True,
+            "errors_inside_output": True,
+        },
         records=[{"code": 500, "record_ids": ["cv-000003"]}],
     )
     lines = bench.lines(bench.run(RECORDS))

@@ -2,10 +2,12 @@
 
 import base64
 import json
+from io import BytesIO
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from reportlab.pdfgen.canvas import Canvas
 
 from batch_pipeline_tests.local.emulator.conftest import CLAUDE, NOVA, Bench, claude_record, converse_record
 
@@ -24,7 +26,9 @@ def invoke(api: Bench, body: Any, model: str = CLAUDE) -> Any:
 def refused(call: Any) -> tuple[int, str]:
     with pytest.raises(ClientError) as caught:
         call()
-    return caught.value.response["ResponseMetadata"]["HTTPStatusCode"], caught.value.response["Error"]["Message"]
+    return caught.value.response["ResponseMetadata"]["HTTPStatusCode"], caught.value.response["Error"][
+        "Message"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -49,8 +53,16 @@ def test_a_claude_body_with_a_mistake_is_refused(api: Bench, change: dict[str, A
 @pytest.mark.parametrize(
     ("model", "body", "words"),
     [
-        ("amazon.nova-micro-v1:0", CONVERSE_BODY | {"inferenceConfig": {"maxTokens": 10_001}}, "model limit of 10000"),
-        ("us.meta.llama4-scout-17b-instruct-v1:0", {"prompt": "x", "max_gen_len": 30_000}, "model limit of 8192"),
+        (
+            "amazon.nova-micro-v1:0",
+            CONVERSE_BODY | {"inferenceConfig": {"maxTokens": 10_001}},
+            "model limit of 10000",
+        ),
+        (
+            "us.meta.llama4-scout-17b-instruct-v1:0",
+            {"prompt": "x", "max_gen_len": 30_000},
+            "model limit of 8192",
+        ),
         (NOVA, CHAT_BODY, "extraneous key [max_tokens]"),
         (NOVA, {"messages": CLAUDE_BODY["messages"]}, "Extra inputs are not permitted"),
         ("qwen.qwen3-32b-v1:0", CHAT_BODY | {"model": "x"}, "Extra inputs"),
@@ -110,7 +122,10 @@ def test_embeddings_have_unit_length(api: Bench) -> None:
 def test_a_forced_tool_comes_as_a_tool_call(api: Bench) -> None:
     tools = {"tools": [{"name": "save", "input_schema": {}}], "tool_choice": {"type": "tool", "name": "save"}}
     output = invoke(api, CLAUDE_BODY | tools)
-    assert (output["stop_reason"], output["content"][0]["input"]["basics"]["name"]) == ("tool_use", "Ada Lovelace")
+    assert (output["stop_reason"], output["content"][0]["input"]["basics"]["name"]) == (
+        "tool_use",
+        "Ada Lovelace",
+    )
 
 
 def test_an_answer_over_max_tokens_is_cut(api: Bench) -> None:
@@ -164,7 +179,9 @@ def test_capacity_and_injected_errors_come_on_demand_too(api: Bench) -> None:
         ("invented", "end_turn", '{"basics":{"name":"John Doe"'),
     ],
 )
-def test_answers_can_come_as_models_at_times_give_them(api: Bench, style: str, stop: str, starts: str) -> None:
+def test_answers_can_come_as_models_at_times_give_them(
+    api: Bench, style: str, stop: str, starts: str
+) -> None:
     api.faults(answers=[{"style": style}])
     output = invoke(api, CLAUDE_BODY)
     assert output["stop_reason"] == stop
@@ -179,10 +196,6 @@ def test_a_filtered_answer_has_no_text(api: Bench) -> None:
 
 
 def test_a_pdf_and_an_image_block_are_read_or_called_unreadable(api: Bench) -> None:
-    from io import BytesIO
-
-    from reportlab.pdfgen.canvas import Canvas
-
     page = BytesIO()
     canvas = Canvas(page)
     for number, line in enumerate(TEXT.split("\n")):
@@ -190,7 +203,11 @@ def test_a_pdf_and_an_image_block_are_read_or_called_unreadable(api: Bench) -> N
     canvas.save()
     block = {
         "type": "document",
-        "source": {"type": "base64", "media_type": "application/pdf", "data": base64.b64encode(page.getvalue()).decode()},
+        "source": {
+            "type": "base64",
+            "media_type": "application/pdf",
+            "data": base64.b64encode(page.getvalue()).decode(),
+        },
     }
     message = {"role": "user", "content": [block, {"type": "text", "text": "Read this CV."}]}
     output = invoke(api, CLAUDE_BODY | {"messages": [message]})
@@ -202,7 +219,13 @@ def test_per_record_errors_of_a_batch_leave_the_job_completed(bench: Bench) -> N
     good = [converse_record(n) for n in range(100)]
     bad = [
         (converse_record(200, toolConfig={"tools": []}), 400),
-        (converse_record(201, messages=[{"role": "user", "content": [{"text": "x"}, {"cachePoint": {"type": "default"}}]}]), 403),
+        (
+            converse_record(
+                201,
+                messages=[{"role": "user", "content": [{"text": "x"}, {"cachePoint": {"type": "default"}}]}],
+            ),
+            403,
+        ),
         (converse_record(202, modelId="x"), 400),
         (converse_record(203, inferenceConfig={"maxTokens": 70_000}), 200),
         (converse_record(204, messages=CLAUDE_BODY["messages"]), 400),

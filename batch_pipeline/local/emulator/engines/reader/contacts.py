@@ -35,7 +35,7 @@ _TOP: Final = frozenset(
 )
 _LOOSE: Final = re.compile(r"((?:[A-Za-z0-9_-]+ )*[A-Za-z0-9_-]+)@((?:[A-Za-z0-9-]+ )+[A-Za-z]+)((?: \.)+)")
 _PHONE: Final = re.compile(r"(?<![\w.@/-])(?:\+|00|\()?\(?\d[\d ()./\-–\u00a0]{6,20}\d(?![\w@])")
-_PHONE_TURNED: Final = re.compile(r"(?<!\w)((?:\d{1,5} ){1,5})\+(\d{1,3})(?!\w)")
+_PHONE_TURNED: Final = re.compile(r"(?<!\w)((?:\d{1,5} ){1,5})\+(\d{1,3})(?!\w)(?! *\d)")
 _LINK: Final = re.compile(
     r"(?:https?://|www\.)[^\s|•·;,<>()]+|"
     r"(?<![\w@.])(?:[A-Za-z0-9-]+\.)+(?:com|org|net|io|dev|me|de|fr|es|it|nl|br|eu|co|ext)(?:/[^\s|•·;,<>()]*)?(?![\w@.])"
@@ -109,6 +109,10 @@ def read_links(text: str, into: Contacts) -> None:
             profile = {"network": network, "username": path.rsplit("/", 1)[-1], "url": url}
             if profile not in into.profiles:
                 into.profiles.append(profile)
+
+
+def has_link(line: str) -> bool:
+    return _LINK.search(line) is not None
 
 
 def bare(line: str) -> str:

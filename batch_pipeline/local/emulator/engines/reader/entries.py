@@ -102,7 +102,9 @@ def _period(line: Line, kind: str) -> Period | None:
     return single if kind == "education" and (_DEGREE.search(known) or _INSTITUTION.search(known)) else None
 
 
-def _open(period: Period, pending: list[Line], kind: str, *, first: bool) -> tuple[Entry, list[Line]]:
+def _open(  # noqa: PLR0911 -- one return a layout
+    period: Period, pending: list[Line], kind: str, *, first: bool
+) -> tuple[Entry, list[Line]]:
     """The entry a dated line opens, and the pending lines that are not its header."""
     rest = split_parts(period.rest)
     cut = next((i + 1 for i in range(len(pending) - 1, -1, -1) if pending[i].bullet), 0)

@@ -52,16 +52,14 @@ def not_a_cv(text: str, headings: int) -> NotACv | None:
     if headings >= 3:
         return None
     head = folded(text[:6000])
-    if headings < 3 and sum(mark.search(head) is not None for mark in _JOB_MARKS) >= 3:
+    if sum(mark.search(head) is not None for mark in _JOB_MARKS) >= 3:
         return "job_description"
     if headings >= 2:
         return None
-    if _PAYSLIP.search(head) and _PAY.search(head):
-        return "payslip"
-    if _INVOICE.search(head) and _AMOUNT.search(head):
-        return "invoice"
-    if _SALUTATION.search(head) and (_CLOSING.search(head) or _APPLYING.search(head)):
-        return "letter"
-    if _WEB.search(head):
-        return "web_page"
-    return None
+    signs: tuple[tuple[NotACv, bool], ...] = (
+        ("payslip", bool(_PAYSLIP.search(head) and _PAY.search(head))),
+        ("invoice", bool(_INVOICE.search(head) and _AMOUNT.search(head))),
+        ("letter", bool(_SALUTATION.search(head) and (_CLOSING.search(head) or _APPLYING.search(head)))),
+        ("web_page", bool(_WEB.search(head))),
+    )
+    return next((kind for kind, found in signs if found), None)

@@ -20,6 +20,7 @@ _NAME_LABEL: Final = re.compile(
     r"ad soyad|adı soyadı|الاسم|姓名)\s*[:：\t]\s*(.+)$",
     re.IGNORECASE,
 )
+_HEAD_WORDS: Final = re.compile(r"^\s*(?:personal (?:information|details|data)|persönliche angaben)\s+", re.I)
 _PARTICLES: Final = frozenset(
     [
         "de",
@@ -93,7 +94,8 @@ def read_person(text: str, blocks: list[Block]) -> Person:
         _read_head([line.text for line in after], person, labelled=True)
     for block in blocks:
         if block.section == "contact" or (block.section is None and block.lines):
-            _read_head([line.text for line in block.lines], person, labelled=False)
+            cities = block.section == "contact"
+            _read_head([line.text for line in block.lines], person, labelled=False, cities=cities)
             block.lines = []
     return person
 
@@ -132,11 +134,11 @@ def _find_name(head: list[Block], email: str | None) -> tuple[Block, int, str] |
     return fallback
 
 
-def name_in(line: str) -> str | None:
+def name_in(line: str) -> str | None:  # noqa: PLR0911 -- one a script
     """The line as a person's name, without titles of the page; None if it cannot be one."""
     if len(line) > 80:
         return None
-    text = _TITLES.sub(" ", line) if len(line) > 2 else line
+    text = _HEAD_WORDS.sub("", _TITLES.sub(" ", line))
     text = text.split(" | ")[0].split(", ")[0].replace("(fictional)", "").strip(" ,|–—-")
     if not text or _NO_NAME.search(text) is not None:
         return None
@@ -155,16 +157,18 @@ def name_in(line: str) -> str | None:
     return text
 
 
-def _read_head(lines: list[str], person: Person, *, labelled: bool) -> None:
-    """Lines around the name: label right below it, contact lines, then prose."""
+def _read_head(lines: list[str], person: Person, *, labelled: bool, cities: bool = False) -> None:
+    """Lines around the name: label right below it, contact lines, then prose.
+
+    A bare word is a city only in a contact column (`cities`); elsewhere it could be anything.
+    """
     for number, line in enumerate(lines):
         if _is_contact(line):
             _read_contact(line, person)
         elif labelled and person.label is None and number <= 1 and _is_label(line):
             person.label = line
-        elif not labelled and not person.contacts.location and (place := contact_patterns.place_of(line)):
-            if not _TITLES.fullmatch(line):
-                person.contacts.location = place
+        elif not labelled and (place := _place(line, person, cities=cities)) is not None:
+            person.contacts.location = place
         elif _TITLES.fullmatch(line) or _LAST_UPDATED.match(line):
             continue
         elif labelled and (len(line) >= 30 or (not line.isascii() and len(line) >= 14)):
@@ -173,12 +177,19 @@ def _read_head(lines: list[str], person: Person, *, labelled: bool) -> None:
             person.loose.append(line)
 
 
+def _place(line: str, person: Person, *, cities: bool) -> dict[str, str] | None:
+    place = None if person.contacts.location else contact_patterns.place_of(line)
+    if place is None or (person.name and person.name in line):
+        return None
+    return place if cities or len(place) > 1 else None
+
+
 def _is_contact(line: str) -> bool:
     return (
         "@" in line
         or _CONTACT_LABEL.match(line) is not None
         or contact_patterns.find_phone(line) is not None
-        or (len(line) < 90 and contact_patterns._LINK.search(line) is not None)
+        or (len(line) < 90 and contact_patterns.has_link(line))
     )
 
 

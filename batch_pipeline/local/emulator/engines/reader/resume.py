@@ -19,6 +19,13 @@ _CERTIFICATE: Final = re.compile(r"^(.+?)(?:,\s*([^,()]+?))?\s*[(（]([^()（）
 _MARKER: Final = re.compile(r"\b[A-Z]+-[0-9A-F]{6,}\b|\bMARKER-[\w-]+")
 _PUBLICATION: Final = re.compile(r"^\[\d+\]")
 
+_ONE_LINE: Final = {
+    "publications": "name",
+    "awards": "title",
+    "volunteer": "summary",
+    "references": "reference",
+}
+
 
 def read_resume(text: str) -> dict[str, Any] | NotACv:
     """The CV as JSON Resume, or what the text is instead."""
@@ -85,21 +92,14 @@ class _Resume:
                 for text in texts:
                     self._languages(text)
             case "certificates":
-                for text in texts:
-                    self._add("certificates", _certificate(text))
+                self._items.setdefault("certificates", []).extend(map(_certificate, texts))
             case "projects":
                 self._projects(lines)
-            case "publications":
-                self._items.setdefault("publications", []).extend({"name": text} for text in texts)
-            case "awards":
-                self._items.setdefault("awards", []).extend({"title": text} for text in texts)
-            case "volunteer":
-                self._items.setdefault("volunteer", []).extend({"summary": text} for text in texts)
-            case "references":
-                self._items.setdefault("references", []).extend({"reference": text} for text in texts)
+            case "publications" | "awards" | "volunteer" | "references":
+                self._items.setdefault(section, []).extend({_ONE_LINE[section]: text} for text in texts)
             case "interests":
-                for text in texts:
-                    self._items.setdefault("interests", []).extend({"name": n} for n in _split(text))
+                names = [name for text in texts for name in _split(text)]
+                self._items.setdefault("interests", []).extend({"name": name} for name in names)
             case "summary" | "contact":
                 self._summary += texts
 
