@@ -4,8 +4,9 @@ The rungs, each tried only where the one before found nothing:
 1. the whole text, without BOM, blanks and a code fence;
 2. objects standing in prose, each complete and valid on its own;
 3. the same with comments and trailing commas taken out;
-4. json-repair on the outer braces, only for an answer that ended by itself and whose braces close:
-   repair must never complete half an answer.
+4. json-repair on the outer braces, only for an answer that ended by itself and whose braces close,
+   and only where every letter and digit of it is kept, in order: repair must never complete half an
+   answer, and never drop or make up a word.
 
 Rules: two different objects are ambiguous, the same one twice is one. A list of one object is that
 object. A key twice is ambiguous. NaN, Infinity, numbers beyond 2**53 and nesting deeper than 64 are
@@ -38,6 +39,8 @@ _NUMBER_FIRST: Final = re.compile(rb"\[-?[0-9]")
 _NUMBER_LATER: Final = re.compile(rb",-?[0-9]")
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 _NUL: Final = "\x00"
+_BRACES: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]"]', re.DOTALL)
+_ESCAPE: Final = re.compile(r"\\(?:u(?P<code>[0-9a-fA-F]{4})|(?P<letter>.))", re.DOTALL)
 # Every alternative runs to the end of the text where it does not close, so that no token is tried
 # twice: an answer of a hundred thousand quotes is still read once. Strings come first, so that what
 # looks like a comment or a comma inside one stays.
@@ -57,7 +60,7 @@ def read_object(text: str, *, may_repair: bool) -> dict[str, Any]:
     """The one JSON object of an answer. Raises Refused; never anything else, for any text."""
     if len(text) > MAX_CHARACTERS:
         raise Refused("too_large", f"{len(text)} characters; at most {MAX_CHARACTERS}")
-    body = text.removeprefix("\ufeff").strip()
+    body = text.strip().removeprefix("\ufeff").strip()
     if not body:
         raise Refused("empty", "no text")
     try:
@@ -174,7 +177,11 @@ def _cleaned(value: Any) -> Any:
 
 
 def _objects(body: str) -> Iterator[dict[str, Any]]:
-    """Every complete object of the text that is not inside another one."""
+    """Every complete object of the text that is not inside another one.
+
+    Braces that hold no JSON are passed over as a whole: an object inside a broken one is a part of
+    an answer, and a part is never taken for the whole. Raises Refused where braces do not close.
+    """
     decoder = json.JSONDecoder(object_pairs_hook=_distinct, parse_constant=_no_constant)
     at = body.find("{")
     for _ in range(MAX_CANDIDATES):
@@ -183,12 +190,14 @@ def _objects(body: str) -> Iterator[dict[str, Any]]:
         try:
             value, end = decoder.raw_decode(body, at)
         except ValueError:
-            end = at + 1
+            end = _closed_at(body, at)
         except RecursionError:
             raise Refused("no_json", f"nested deeper than {MAX_DEPTH}") from None
         else:
             yield _checked(value)
         at = body.find("{", end)
+    if at >= 0:
+        raise Refused("ambiguous_json", f"more than {MAX_CANDIDATES} pairs of braces")
 
 
 def _without_trimmings(body: str) -> str:
@@ -199,30 +208,46 @@ def _without_trimmings(body: str) -> str:
 
 
 def _repaired(body: str) -> list[dict[str, Any]]:
-    start, end = body.find("{"), body.rfind("}")
-    if start < 0 or end < start or end - start > MAX_REPAIR_CHARACTERS or not _closes(body[start:]):
+    start = body.find("{")
+    if start < 0:
+        return []
+    end = _closed_at(body, start)
+    if end - start > MAX_REPAIR_CHARACTERS or "{" in body[end:]:
         return []
     try:
-        value = json_repair.loads(body[start : end + 1], skip_json_loads=True)
+        value = json_repair.loads(body[start:end], skip_json_loads=True)
     except (ValueError, RecursionError, TypeError, IndexError, KeyError, AttributeError):
         return []  # a text no repair was written for is a text without an object
-    if isinstance(value, list):
-        return [_checked(item) for item in value if isinstance(item, dict)]
-    return [_checked(value)] if isinstance(value, dict) and value else []
+    if not isinstance(value, dict) or not value:
+        return []
+    if _words(json.dumps(value, ensure_ascii=False)) != _words(body[start:end]):
+        raise Refused("no_json", "cannot be repaired without losing or adding a word")
+    return [_checked(value)]
 
 
-_BRACES: Final = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}\[\]"]', re.DOTALL)
+def _words(text: str) -> str:
+    """Every letter and digit of JSON text in order: repair may move punctuation and nothing else."""
+    return "".join(filter(str.isalnum, _ESCAPE.sub(_meant, text)))
 
 
-def _closes(body: str) -> bool:
-    """Whether every brace and quote that opens also closes; if not, the answer may be cut."""
+def _meant(escape: re.Match[str]) -> str:
+    if escape["code"]:
+        return chr(int(escape["code"], 16))
+    return "" if escape["letter"] in "bfnrt" else escape["letter"]
+
+
+def _closed_at(body: str, start: int) -> int:
+    """Where the braces that open at `start` have all closed. Raises Refused where they do not: the
+    answer may have been cut, and nothing may be made of it."""
     depth = 0
-    for token in _BRACES.finditer(body):
+    for token in _BRACES.finditer(body, start):
         mark = token.group()
         if mark in "{[":
             depth += 1
         elif mark in "}]":
             depth -= 1
+            if depth == 0:
+                return token.end()
         elif mark == '"':
-            return False
-    return depth == 0
+            break
+    raise Refused("no_json", "braces or quotes that never close")

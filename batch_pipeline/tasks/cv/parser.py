@@ -61,7 +61,7 @@ def parse(text: str, stop: Stop) -> Parsed | Failure:
     if handed_back:
         return Failure("invented", f"{handed_back} was handed back")
     verdict = _verdict(data)
-    return verdict if verdict is not None else _resume(data, mended='""' in text)
+    return verdict if verdict is not None else _resume(data)
 
 
 def _verdict(data: dict[str, Any]) -> Failure | None:
@@ -76,7 +76,7 @@ def _verdict(data: dict[str, Any]) -> Failure | None:
     return Failure("unreadable") if unreadable is True else Failure("wrong_types", "unreadable: bool_type")
 
 
-def _resume(data: dict[str, Any], *, mended: bool) -> Parsed | Failure:
+def _resume(data: dict[str, Any]) -> Parsed | Failure:
     extra = data.pop("extra", None)
     data.pop("not_a_cv", None)
     data.pop("unreadable", None)
@@ -84,25 +84,32 @@ def _resume(data: dict[str, Any], *, mended: bool) -> Parsed | Failure:
         extra = {}
     if not isinstance(extra, dict):
         return Failure("wrong_types", "extra: dict_type")
-    try:
-        if mended or SET_ASIDE in extra:
-            data, extra = mend(data, extra)
+    document = _as_it_is(data) if SET_ASIDE not in extra else None
+    if document is None:
+        data, extra = mend(data, extra)
         try:
-            resume = Resume.model_validate(data)
-        except ValidationError:
-            if mended:
-                raise
-            data, extra = mend(data, extra)
-            resume = Resume.model_validate(data)
-    except ValidationError as error:
-        return Failure("wrong_types", _where(error))
+            document = _document(data)
+        except ValidationError as error:
+            return Failure("wrong_types", _where(error))
     if not any(_says_something(data.get(key)) for key in _CONTENT):
         return Failure("empty", "no section holds anything")
     nobody = placeholder(data)
     if nobody:
         return Failure("invented", nobody)
-    document = resume.model_dump_json(exclude_none=True, by_alias=True)
     return Parsed(document, msgspec.json.encode(extra).decode() if extra else None)
+
+
+def _document(data: dict[str, Any]) -> str:
+    return Resume.model_validate(data).model_dump_json(exclude_none=True, by_alias=True)
+
+
+def _as_it_is(data: dict[str, Any]) -> str | None:
+    """The document where there is nothing to mend, which most answers need; else None."""
+    try:
+        document = _document(data)
+    except ValidationError:
+        return None
+    return None if '""' in document else document
 
 
 def _says_something(value: Any) -> bool:

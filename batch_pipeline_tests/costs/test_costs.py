@@ -1,0 +1,77 @@
+"""Money from reported usage: exact where known, unknown where not, never zero for unknown."""
+
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from batch_pipeline.costs.prices import PRICES, price_of
+from batch_pipeline.costs.report import Usage, cost
+
+HAIKU = "global.anthropic.claude-haiku-4-5-20251001-v1:0"
+BATCH = Usage(answers=1_000, input_tokens=2_000_000, output_tokens=1_000_000)
+
+
+def test_batch_costs_half_and_the_report_says_what_it_saved() -> None:
+    on_demand = Usage(answers=10, input_tokens=20_000, output_tokens=10_000)
+    found = cost({"batch": BATCH, "on_demand": on_demand}, price_of(HAIKU), documents=1_010, references=2_020)
+    assert found.money == {"batch": Decimal("3.5000"), "on_demand": Decimal("0.0700")}
+    assert found.total == Decimal("3.5700")
+    assert found.saved_by_batch == Decimal("3.5000")
+    assert found.saved_by_dedup == Decimal("3.5700")
+    assert found.unknown == ()
+    assert found.price_source
+
+
+def test_answers_without_usage_make_the_money_unknown_and_never_zero() -> None:
+    """F28."""
+    found = cost(
+        {"batch": replace(BATCH, answers_without_usage=3)}, price_of(HAIKU), documents=1_000, references=1_000
+    )
+    assert found.money == {"batch": None}
+    assert found.total is None
+    assert found.saved_by_batch is None
+    assert found.unknown == ("3 of 1000 batch answers report no usage",)
+
+
+def test_a_model_without_a_price_has_tokens_and_no_money() -> None:
+    found = cost({"batch": BATCH}, price_of("us.moonshot.kimi-k3-v1:0"), documents=1_000, references=1_000)
+    assert found.usage["batch"].input_tokens == 2_000_000
+    assert found.total is None
+    assert found.unknown == ("the price table does not hold this model in this region",)
+
+
+def test_an_unknown_batch_price_is_not_half_of_on_demand() -> None:
+    known = price_of(HAIKU)
+    assert known is not None
+    price = replace(known, batch_input=None, batch_output=None)
+    found = cost({"batch": BATCH}, price, documents=1_000, references=1_000)
+    assert found.total is None
+    assert found.unknown == ("the batch price of this model is unknown",)
+
+
+def test_nothing_asked_costs_nothing() -> None:
+    found = cost({}, None, documents=0, references=0)
+    assert found.total == Decimal("0.0000")
+    assert found.per_document is None
+
+
+@pytest.mark.parametrize(
+    ("model", "known"),
+    [
+        ("global.amazon.nova-2-lite-v1:0", "0.15"),
+        ("us.amazon.nova-2-lite-v1:0", "0.1595"),
+        ("us.amazon.nova-lite-v1:0", "0.06"),
+        ("eu.amazon.nova-lite-v1:0", None),
+        ("amazon.nova-2-lite-v1:0", None),
+        ("us.amazon.nova-lite-2-v1:0", None),
+    ],
+)
+def test_a_price_holds_for_its_own_region_and_model_only(model: str, known: str | None) -> None:
+    price = price_of(model)
+    assert (price and price.on_demand_input) == (known and Decimal(known))
+
+
+def test_every_price_has_a_source_and_a_date() -> None:
+    assert all(price.source and price.seen for price in PRICES)
+    assert len({(price.model, price.region) for price in PRICES}) == len(PRICES)
