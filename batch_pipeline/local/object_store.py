@@ -132,19 +132,19 @@ class EmbeddedObjectStore:
         return self._folder / "server.pid"
 
     def _start(self) -> None:
-        self._end_orphan()
+        end_orphan(self._pid_file, ("weed", str(self._folder)), signal.SIGTERM, _STOP_SECONDS)
         self._write_configuration()
         self._ports = self._choose_ports()
         self._process = ServerProcess(
             name="SeaweedFS",
             command=[str(_binary()), "-logtostderr=true", "server", *_options(self._folder, self._ports)],
             log=self._folder / "object_store.log",
+            pid_file=self._pid_file,
             cwd=self._folder,
             environment=_MEMORY,
             stop_seconds=_STOP_SECONDS,
         )
         self._process.start()
-        self._pid_file.write_text(str(self._process.pid))
         self._process.wait_ready(self._writable, START_SECONDS)
         with atomic_path(self._ports_file) as partial:
             partial.write_text(json.dumps(asdict(self._ports)))
@@ -153,7 +153,6 @@ class EmbeddedObjectStore:
         if self._process is not None:
             self._process.stop()
             self._process = None
-            self._pid_file.unlink(missing_ok=True)
             self._remove_inner_sockets()
         self._lock.release()
 
@@ -162,14 +161,6 @@ class EmbeddedObjectStore:
         for port in asdict(self._ports).values() if self._ports else ():
             for path in Path("/tmp").glob(f"seaweedfs-*-grpc-{port}.sock"):  # noqa: S108 - its own constant
                 path.unlink(missing_ok=True)
-
-    def _end_orphan(self) -> None:
-        """After a kill -9 of its owner the old server may still hold the folder."""
-        if self._pid_file.exists():
-            text = self._pid_file.read_text()
-            if text.isdigit():
-                end_orphan(int(text), ("weed", str(self._folder)), signal.SIGTERM, seconds=20)
-            self._pid_file.unlink()
 
     def _choose_ports(self) -> _Ports:
         """The last ports where they are still free: the server knows its volumes by their address."""

@@ -89,9 +89,15 @@ class EmbeddedPostgres:
         digest = hashlib.sha256(os.fsencode(self._folder)).hexdigest()[:16]
         return Path(tempfile.gettempdir()) / f"batch-pipeline-{digest}"
 
+    @property
+    def _pid_file(self) -> Path:
+        return self._folder / "server.pid"
+
     def _start(self) -> None:
         run_as = self._account()
-        self._clear_stale_pid()
+        end_orphan(self._pid_file, ("postgres", str(self._cluster)), signal.SIGINT, seconds=20)
+        # Ours to use and no server of ours runs: what it names is dead, or somebody else by now.
+        (self._cluster / "postmaster.pid").unlink(missing_ok=True)
         if not (self._cluster / "PG_VERSION").exists():
             self._initialise(run_as)
         self._make_private(self._socket_folder, run_as)
@@ -105,6 +111,7 @@ class EmbeddedPostgres:
                 *(word for name, value in settings.items() for word in ("-c", f"{name}={value}")),
             ],
             log=self._folder / "postgres.log",
+            pid_file=self._pid_file,
             cwd=self._cluster,
             run_as=run_as,
             stop_signal=signal.SIGINT,  # "fast": SIGTERM would wait for every client to leave
@@ -159,16 +166,6 @@ class EmbeddedPostgres:
         if made.returncode != 0:
             shutil.rmtree(self._cluster, ignore_errors=True)
             raise ServerFailed(f"initdb ended with code {made.returncode}: {made.stderr.strip()[-500:]}")
-
-    def _clear_stale_pid(self) -> None:
-        """After a kill -9 the old server may still be ending, or its process id be somebody else's."""
-        pid_file = self._cluster / "postmaster.pid"
-        if not pid_file.exists():
-            return
-        first = pid_file.read_text().split("\n", 1)[0].strip()
-        if first.isdigit():
-            end_orphan(int(first), ("postgres", str(self._cluster)), signal.SIGINT, seconds=20)
-        pid_file.unlink(missing_ok=True)
 
     def _account(self) -> RunAs | None:
         """PostgreSQL refuses root: then an unprivileged account, the one that owns the data already."""

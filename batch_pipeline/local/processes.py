@@ -45,7 +45,7 @@ class ServerProcess:
     """One child server: `start()`, `wait_ready(probe)`, `stop()`; or a `with` block around it.
 
     `stop_signal` asks for an orderly end; what is left of the process group after `stop_seconds`
-    is killed.
+    is killed. `pid_file` remembers the child for whoever finds the folder after we were killed.
     """
 
     name: str
@@ -56,6 +56,7 @@ class ServerProcess:
     run_as: RunAs | None = None
     stop_signal: signal.Signals = signal.SIGTERM
     stop_seconds: float = 20.0
+    pid_file: Path | None = None
     _child: subprocess.Popen[bytes] | None = field(default=None, init=False, repr=False)
 
     @property
@@ -89,6 +90,8 @@ class ServerProcess:
                 extra_groups=[] if self.run_as else None,
                 preexec_fn=_die_with(os.getpid(), self.stop_signal),  # noqa: PLW1509 - two libc calls only
             )
+        if self.pid_file is not None:
+            self.pid_file.write_text(str(self._child.pid))
         atexit.register(self.stop)
 
     def wait_ready(self, probe: Callable[[], bool], seconds: float) -> None:
@@ -120,6 +123,8 @@ class ServerProcess:
                 kill_group(child.pid)
         kill_group(child.pid)
         child.wait()
+        if self.pid_file is not None:
+            self.pid_file.unlink(missing_ok=True)
 
     def __enter__(self) -> "ServerProcess":
         self.start()
@@ -143,26 +148,31 @@ def kill_group(group: int) -> None:
 def command_of(pid: int) -> str | None:
     """The command line of a running process, or None where there is none."""
     shown = subprocess.run(
-        ["ps", "-o", "stat=,command=", "-p", str(pid)], capture_output=True, text=True, check=False
+        ["ps", "-ww", "-o", "stat=,command=", "-p", str(pid)], capture_output=True, text=True, check=False
     ).stdout.strip()
     state, _, command = shown.partition(" ")
     return None if not shown or state.startswith("Z") else command.strip()
 
 
-def end_orphan(pid: int, marks: Sequence[str], stop_signal: signal.Signals, seconds: float) -> None:
-    """End a server whose owner was killed; do nothing where `pid` is somebody else by now.
+def end_orphan(pid_file: Path, marks: Sequence[str], stop_signal: signal.Signals, seconds: float) -> None:
+    """End the server a killed owner left, or wait for it to end; leave whoever has its id by now alone.
 
-    `marks` are words that only this server's command line holds (its program and its folder).
+    `marks` are words that only this server's command line holds (its program and its folder). To be
+    called by the owner of the folder's lock only: then nobody else can be using the server.
     """
+    if not pid_file.exists():
+        return
+    pid = int(pid_file.read_text() or 0)
     deadline = time.monotonic() + seconds
     asked = False
-    while (command := command_of(pid)) is not None and all(mark in command for mark in marks):
+    while pid and (command := command_of(pid)) is not None and all(mark in command for mark in marks):
         if not asked:
             os.kill(pid, stop_signal)
             asked = True
         elif time.monotonic() > deadline:
             kill_group(pid)
         time.sleep(PROBE_INTERVAL_SECONDS)
+    pid_file.unlink()
 
 
 def _die_with(parent: int, stop_signal: signal.Signals) -> Callable[[], None] | None:
