@@ -99,7 +99,6 @@ class Emulator:
     def reset(self) -> None:
         """Forget jobs, tokens, meter and events; faults and rules as at the start."""
         self.runner.forget()
-        self.store.clear()
         self.faults.replace(self.settings.faults)
         self.set_rules(self.settings.rules)
 

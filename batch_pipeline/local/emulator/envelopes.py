@@ -5,7 +5,8 @@ import json
 import random
 from typing import Any, Final
 
-from batch_pipeline.local.emulator.body_checks import CONVERSE_BLOCKS, Context
+from batch_pipeline.local.emulator.body_rules import Context
+from batch_pipeline.local.emulator.converse_checks import CONVERSE_BLOCKS
 from batch_pipeline.local.emulator.engines.contract import EngineAnswer, PromptRequest
 
 _CONVERSE_STOP: Final = {"refusal": "end_turn"}

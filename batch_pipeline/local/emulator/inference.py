@@ -7,7 +7,8 @@ from typing import Any, Final
 import msgspec
 
 from batch_pipeline.local.emulator.aws_errors import RETRYABLE, USUAL_MESSAGES
-from batch_pipeline.local.emulator.body_checks import BodyError, Context, check
+from batch_pipeline.local.emulator.body_checks import check
+from batch_pipeline.local.emulator.body_rules import BodyError, Context
 from batch_pipeline.local.emulator.engines.contract import (
     Engine,
     EngineAnswer,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from batch_pipeline.local.emulator.body_checks import BodyError, Context
+from batch_pipeline.local.emulator.body_rules import BodyError, Context
 from batch_pipeline.local.emulator.engines.contract import Attachment, PromptRequest
 
 

@@ -14,7 +14,7 @@ from threading import Event, RLock, Thread
 from time import monotonic
 from typing import Final
 
-from batch_pipeline.local.emulator.body_checks import Context
+from batch_pipeline.local.emulator.body_rules import Context
 from batch_pipeline.local.emulator.clock import Clock
 from batch_pipeline.local.emulator.daemon_pool import DaemonPool
 from batch_pipeline.local.emulator.events import state_change
@@ -87,11 +87,12 @@ class Runner:
             pass
 
     def forget(self) -> None:
-        """Remove the files of every job; the store is cleared by the caller."""
+        """Remove every job and its files, and all the store remembers, between two steps."""
         with self._ticking:
             self._readers.clear()
             for job in self._store.jobs():
                 Spool(self._spool_root, job).remove()
+            self._store.clear()
 
     def tick(self) -> bool:
         """One step of every open job; whether any moved."""

@@ -7,7 +7,7 @@ import msgspec
 
 from batch_pipeline.local.emulator import constraints
 from batch_pipeline.local.emulator.aws_errors import RUNTIME_ERRORS, AwsError
-from batch_pipeline.local.emulator.body_checks import Context
+from batch_pipeline.local.emulator.body_rules import Context
 from batch_pipeline.local.emulator.faults import FaultBook
 from batch_pipeline.local.emulator.inference import Inference
 from batch_pipeline.local.emulator.job import InvocationType

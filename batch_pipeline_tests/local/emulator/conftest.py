@@ -23,6 +23,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from batch_pipeline.local.emulator.emulator import Emulator
 from batch_pipeline.local.emulator.server import running_emulator
 from batch_pipeline.local.emulator.settings import EmulatorSettings, Phases
+from batch_pipeline_tests.local.emulator.model_server import model_server
+
+__all__ = ["model_server"]
 
 BUCKET = "emulator-tests"
 ROLE = "arn:aws:iam::123456789012:role/batch"

@@ -154,8 +154,8 @@ def test_the_other_patterns_agree_with_the_service_model(text: str, head: str) -
 
 
 def test_statuses_and_types_are_those_of_the_service_model() -> None:
-    assert set(constraints.STATUSES) == set(SHAPES.shape_for("ModelInvocationJobStatus").enum)
-    assert set(constraints.INVOCATION_TYPES) == set(SHAPES.shape_for("ModelInvocationType").enum)
+    assert set(constraints.STATUSES) == set(SHAPES.shape_for("ModelInvocationJobStatus").metadata["enum"])
+    assert set(constraints.INVOCATION_TYPES) == set(SHAPES.shape_for("ModelInvocationType").metadata["enum"])
 
 
 def test_get_answers_only_members_of_the_service_model(api: Bench) -> None:
@@ -165,6 +165,7 @@ def test_get_answers_only_members_of_the_service_model(api: Bench) -> None:
         headers={"authorization": "AWS4-HMAC-SHA256 Credential=x/20261130/us-east-1/bedrock/aws4_request"},
     ).json()
     shape = SHAPES.operation_model("GetModelInvocationJob").output_shape
+    assert shape is not None
     assert set(raw) <= set(shape.members)
     assert set(shape.required_members) <= set(raw)
 
@@ -210,7 +211,7 @@ def test_list_pages_filters_and_sorts(api: Bench) -> None:
         {"nameContains": "a_b"},
         {"nextToken": "x"},
     ):
-        code, status, _ = error_of(lambda wrong=wrong: client.list_model_invocation_jobs(**wrong))  # type: ignore[misc]
+        code, status, _ = error_of(lambda wrong=wrong: client.list_model_invocation_jobs(**wrong))
         assert (code, status) == ("ValidationException", 400)
 
 

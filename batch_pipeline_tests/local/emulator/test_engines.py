@@ -2,16 +2,13 @@
 
 import csv
 import json
-import threading
 import time
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pypdfium2
 import pytest
 from hypothesis import given, settings
@@ -22,6 +19,7 @@ from batch_pipeline.local.emulator.engines.fixed import FixedEngine
 from batch_pipeline.local.emulator.engines.openai import OpenAIEngine
 from batch_pipeline.local.emulator.engines.reader.dates import find_period
 from batch_pipeline.local.emulator.engines.reader.engine import ReaderEngine, document_in, read_to_json
+from batch_pipeline_tests.local.emulator.model_server import Model
 
 CVS = Path(__file__).resolve().parents[4] / "shared" / "data" / "cvs"
 needs_cvs = pytest.mark.skipif(not CVS.exists(), reason="the shared CV collection is not beside the checkout")
@@ -244,46 +242,13 @@ def test_the_fixed_engine_names_its_question() -> None:
     assert one != two and "DIGEST-" in one
 
 
-class _Model(BaseHTTPRequestHandler):
-    """A small OpenAI-compatible server."""
-
-    asked: list[dict[str, Any]] = []
-    status = 200
-
-    def do_POST(self) -> None:
-        self.asked.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
-        answer = {
-            "choices": [{"message": {"content": '{"basics":{}}'}, "finish_reason": "length"}],
-            "usage": {"prompt_tokens": 11, "completion_tokens": 5},
-        }
-        body = json.dumps(answer).encode()
-        self.send_response(type(self).status)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        """Quiet."""
-
-
-@pytest.fixture
-def model_server() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Model)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    _Model.asked.clear()
-    _Model.status = 200
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    server.server_close()
-
-
 def test_the_openai_engine_asks_and_counts(model_server: str) -> None:
     engine = OpenAIEngine(model_server, "small")
     request = PromptRequest("m", "be exact", "text", max_tokens=9, temperature=0.0, schema={"type": "object"})
     answer = engine.answer(request)
     assert (answer.text, answer.stop_reason) == ('{"basics":{}}', "max_tokens")
     assert (answer.input_tokens, answer.output_tokens) == (11, 5)
-    asked = _Model.asked[0]
+    asked = Model.asked[0]
     assert asked["messages"] == [
         {"role": "system", "content": "be exact"},
         {"role": "user", "content": "text"},
@@ -291,12 +256,12 @@ def test_the_openai_engine_asks_and_counts(model_server: str) -> None:
     assert (asked["model"], asked["max_tokens"], asked["temperature"]) == ("small", 9, 0.0)
     assert asked["response_format"]["json_schema"]["schema"] == {"type": "object"}
     engine.answer(PromptRequest("m", "", "see", (Attachment("image", "png", b"x"),)))
-    assert _Model.asked[1]["messages"][0]["content"][1]["image_url"]["url"] == "data:image/png;base64,eA=="
+    assert Model.asked[1]["messages"][0]["content"][1]["image_url"]["url"] == "data:image/png;base64,eA=="
 
 
 @pytest.mark.parametrize(("status", "code"), [(429, 429), (500, 503), (404, 424)])
 def test_errors_of_the_model_server_become_record_errors(model_server: str, status: int, code: int) -> None:
-    _Model.status = status
+    Model.status = status
     with pytest.raises(EngineError) as caught:
         OpenAIEngine(model_server, "small").answer(PromptRequest("m", "", "text"))
     assert caught.value.code == code

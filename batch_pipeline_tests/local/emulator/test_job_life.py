@@ -15,6 +15,7 @@ from batch_pipeline_tests.local.emulator.conftest import (
     claude_record,
     converse_record,
 )
+from batch_pipeline_tests.local.emulator.model_server import Model
 
 pytestmark = pytest.mark.servers
 
@@ -240,3 +241,41 @@ def test_the_real_clock_needs_no_help(start: Start) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert len(bench.lines(job)) == 100
+
+
+def test_an_openai_server_can_answer_a_whole_batch(start: Start, model_server: str) -> None:
+    bench = start(engine="openai", base_url=model_server, model_name="small", engine_concurrency=3)
+    job = bench.run([claude_record(n) for n in range(100)])
+    lines = bench.lines(job)
+    assert {line["recordId"] for line in lines} == {f"cv-{n:06d}" for n in range(100)}
+    assert all(line["modelOutput"]["usage"]["input_tokens"] == 11 for line in lines)
+    asked = {body["messages"][0]["content"] for body in Model.asked}
+    assert len(asked) == len(Model.asked) == 100
+
+
+def test_a_stop_in_the_middle_of_real_work_settles_cleanly(start: Start) -> None:
+    bench = start(clock="real", phases={"in_progress": 30})
+    job = bench.create(bench.upload(claude_record(n) for n in range(3000)))
+    deadline = time.monotonic() + 15
+    while bench.job(job)["processedRecordCount"] < 50:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    bench.client().stop_model_invocation_job(jobIdentifier=job)
+    while (shown := bench.job(job))["status"] == "Stopping":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert shown["status"] == "Stopped"
+    paid = bench.get("meter")["jobs"][job]["requests"]
+    assert len(bench.lines(job)) == shown["processedRecordCount"] == paid
+    assert 50 <= paid < 3000
+
+
+def test_a_reset_forgets_jobs_and_keeps_no_file(bench: Bench) -> None:
+    job = bench.create(bench.upload(claude_record(n) for n in range(100)))
+    bench.advance(60)
+    bench.inside.reset()
+    assert bench.get("jobs") == {"jobs": []}
+    assert bench.get("meter")["requests"] == 0
+    with pytest.raises(ClientError, match="ResourceNotFoundException"):
+        bench.job(job)
+    assert bench.advance(1000) == {}

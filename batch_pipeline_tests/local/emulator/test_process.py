@@ -32,7 +32,7 @@ def emulator(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         yield process, line.split()[-1]
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
