@@ -19,6 +19,7 @@ _BLOCKS = frozenset(
         *("section", "table", "tr", "ul"),
     )
 )
+_ENDS = {**dict.fromkeys(_BLOCKS - {"br", "hr"}, "\n"), "td": "\t", "th": "\t"}
 _DECLARED = re.compile(rb"(?i)<meta[^>]+charset\s*=\s*[\"']?\s*([a-z0-9_:.-]+)")
 _HIDDEN = re.compile(r"(?i)display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])")
 _WHITESPACE = re.compile(r"\s+")
@@ -54,7 +55,7 @@ def _text(root: etree._Element) -> str:
             parts.append("\n" if element.tag in _BLOCKS else "")
             parts.append((element.text or "") if element.tag == "pre" else _folded(element.text))
             continue
-        parts.append("\n" if element.tag in _BLOCKS else "\t" if element.tag in ("td", "th") else "")
+        parts.append(_ENDS.get(element.tag, ""))
         if element is not root:
             parts.append(_folded(element.tail))
     return "".join(parts)

@@ -6,8 +6,8 @@ from lxml import etree, html
 
 _MARKUP = re.compile(r"<[A-Za-z!/][^>]*>|&(?:#\d+|#x[0-9A-Fa-f]+|[A-Za-z]{2,8});")
 _UNSEEN = ("script", "style", "head", "title", "noscript", "template", "object", "iframe")
-_BREAKS = frozenset(
-    ("p", "div", "li", "tr", "br", "ul", "ol", "table", "blockquote", "pre", "h1", "h2", "h3", "h4")
+_BLOCKS = frozenset(
+    ("p", "div", "li", "tr", "ul", "ol", "table", "blockquote", "pre", "h1", "h2", "h3", "h4")
 )
 _SPACES = re.compile(r"[ \t\u00a0]+")
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -24,7 +24,7 @@ def readable(body: str | None) -> str | None:
     etree.strip_elements(root, *_UNSEEN, etree.Comment, etree.ProcessingInstruction, with_tail=False)
     parts: list[str] = []
     for event, element in etree.iterwalk(root, events=("start", "end")):
-        if element.tag in _BREAKS:
+        if (element.tag == "br" and event == "start") or element.tag in _BLOCKS:
             parts.append("\n")
         if event == "start":
             parts.append(element.text or "")

@@ -170,11 +170,8 @@ def children() -> list[int]:
     listing = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
     if not listing.exists():
         pytest.skip("children are listed by Linux only")
-    workers = []
-    for child in map(int, listing.read_text().split()):
-        if b"extraction_worker" in Path(f"/proc/{child}/cmdline").read_bytes():
-            workers.append(child)
-    return workers
+    pids = map(int, listing.read_text().split())
+    return [pid for pid in pids if b"extraction_worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 def test_a_file_that_is_gone_stops_the_run_and_keeps_what_was_read(tmp_path: Path) -> None:
