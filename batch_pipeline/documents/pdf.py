@@ -95,7 +95,7 @@ def _drop_hidden(page: pdfium.PdfPage, objects: int) -> bool:
         kind == raw.FPDF_PAGEOBJ_IMAGE and _area(_box(handle)) > area * _IMAGE_SHARE
         for handle, kind in zip(handles, kinds, strict=True)
     )
-    removed = False
+    hidden: list[object] = []  # taken off after the loop: a destroyed object must not be asked again
     for index, (handle, kind) in enumerate(zip(handles, kinds, strict=True)):
         if kind != raw.FPDF_PAGEOBJ_TEXT:
             continue
@@ -106,7 +106,9 @@ def _drop_hidden(page: pdfium.PdfPage, objects: int) -> bool:
             or _is_unseen(handle, image)
             or (_is_white(handle) and not _darkened(handles[:index], box))
         ):
-            removed = bool(raw.FPDFPage_RemoveObject(page, handle)) or removed
+            hidden.append(handle)
+    for handle in hidden:
+        if raw.FPDFPage_RemoveObject(page, handle):
             raw.FPDFPageObj_Destroy(handle)
     return image
 
@@ -134,6 +136,11 @@ def _is_white(handle: object) -> bool:
     return fill is not None and (fill[3] == 0 or min(fill[:3]) >= _WHITE)
 
 
+def _is_filled(path: object) -> bool:
+    mode, stroke = ctypes.c_int(), ctypes.c_int()
+    return bool(raw.FPDFPath_GetDrawMode(path, mode, stroke)) and mode.value != raw.FPDF_FILLMODE_NONE
+
+
 def _darkened(before: list[object], box: Box | None) -> bool:
     """Whether something that is not white was drawn below the middle of the box."""
     if box is None:
@@ -146,7 +153,7 @@ def _darkened(before: list[object], box: Box | None) -> bool:
         below = _box(handle)
         if below is None or not (below[0] <= x <= below[2] and below[1] <= y <= below[3]):
             continue
-        if kind != raw.FPDF_PAGEOBJ_PATH or not _is_white(handle):
+        if kind != raw.FPDF_PAGEOBJ_PATH or (_is_filled(handle) and not _is_white(handle)):
             return True
     return False
 
