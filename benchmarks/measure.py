@@ -5,7 +5,6 @@ A ratio to a floor of the same run survives a slower machine; a wall time does n
 
 import multiprocessing
 import os
-import resource
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ def measure(name: str, work: Callable[[], object]) -> Measured:
 
     `work` must be importable (a module-level function or a `functools.partial` of one). Raises
     RuntimeError where the child failed: a figure of half the work would look like a fast one.
+    The caller must stay small: Linux counts the parent's memory at the fork as the child's first peak.
     """
     child = multiprocessing.get_context("spawn").Process(target=work, name=name)
     child.start()
@@ -53,8 +53,3 @@ def show(title: str, floor: Measured, measured: Sequence[Measured]) -> str:
         for row in rows
     ]
     return "\n".join([title, *lines])
-
-
-def usage_of_this_process() -> resource.struct_rusage:
-    """For a benchmark that must tell its own setup from its work."""
-    return resource.getrusage(resource.RUSAGE_SELF)

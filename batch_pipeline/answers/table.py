@@ -86,7 +86,7 @@ def parsed_schema(task: Task) -> pl.Schema:
     )
 
 
-_ROWS: Final = 2_000
+_ROWS: Final = 1_000
 _Row = tuple[str | int | None, ...]
 
 
@@ -196,10 +196,16 @@ class _Reader:
     def _close(self) -> None:
         for record_id in self._expected.keys() - self._settled.keys():
             self._settled[record_id] = _Outcome(record_id, "missing", self._why_not.get(record_id))
-        frame = _frame(list(self._settled.values()), OUTCOME_SCHEMA)
-        self.settlement.outcomes = frame.sort("record_id")
-        self.settlement.by_outcome = Counter(frame["outcome"].to_list())
-        self.settlement.by_reason = Counter(frame["reason"].drop_nulls().to_list())
+        settled = [self._settled[record_id] for record_id in sorted(self._settled)]
+        # Column by column: a job may hold 100,000 records, and this is the peak of the memory used.
+        self.settlement.outcomes = pl.DataFrame(
+            [
+                pl.Series(name, [outcome[at] for outcome in settled], dtype=kind)
+                for at, (name, kind) in enumerate(OUTCOME_SCHEMA.items())
+            ]
+        )
+        self.settlement.by_outcome = Counter(outcome.outcome for outcome in settled)
+        self.settlement.by_reason = Counter(o.reason for o in settled if o.reason is not None)
 
 
 def parsed_row(

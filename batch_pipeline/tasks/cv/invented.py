@@ -39,6 +39,7 @@ _PLACEHOLDER_VALUES: Final = frozenset(
         "email",
     }
 )
+_PLACEHOLDERS: Final = _PLACEHOLDER_NAMES | _PLACEHOLDER_VALUES
 _EXAMPLE_HOSTS: Final = ("example.com", "example.org", "example.net", "email.com", "domain.com")
 # Two lines of the prompt that no document holds.
 _MARKS: Final = (PROMPT[:60], "Invent nothing, complete nothing, translate nothing")
@@ -60,14 +61,17 @@ def placeholder(data: dict[str, Any]) -> str | None:
     A known placeholder name counts only with an example address or alone: people called so exist,
     and their CVs hold positions and schools.
     """
+    basics = data.get("basics")
+    given = basics.get("name") if isinstance(basics, dict) else None
+    name = given.strip().casefold() if isinstance(given, str) else ""
+    if name and name not in _PLACEHOLDERS:
+        return None
     if all(leaf.strip().casefold() in _PLACEHOLDER_VALUES for leaf in _leaves(data)):
         return "placeholder values only"
-    basics = data.get("basics")
     if not isinstance(basics, dict) or any(
         value for key, value in data.items() if key not in ("basics", "meta", "$schema")
     ):
         return None
-    name = str(basics.get("name", "")).strip().casefold()
     host = str(basics.get("email", "")).rpartition("@")[2].casefold()
     rest = basics.keys() - {"name", "email", "phone", "url", "label"}
     if name in _PLACEHOLDER_NAMES and not rest and (not host or host.endswith(_EXAMPLE_HOSTS)):

@@ -34,6 +34,7 @@ MAX_CANDIDATES: Final = 32
 _DECODER: Final = msgspec.json.Decoder()
 _FENCE: Final = re.compile(r"```[A-Za-z0-9_-]*[ \t]*\r?\n(.*?)```", re.DOTALL)
 # Each begins with a fixed byte, which the engine finds many times faster than a class of them.
+_BLANK_COLONS: Final = (" :", "\t:", "\n:", "\r:")
 _NUMBER_VALUE: Final = re.compile(rb'":-?[0-9]')
 _NUMBER_FIRST: Final = re.compile(rb"\[-?[0-9]")
 _NUMBER_LATER: Final = re.compile(rb",-?[0-9]")
@@ -123,13 +124,11 @@ def _surely_legal(body: str, value: Any) -> bool:
     quote is escaped by number.
     """
     again = msgspec.json.encode(value)
+    ends = body.count('":')
     return (
-        body.count('":') == again.count(b'":')
-        and "\\u00" not in body
-        and " :" not in body
-        and "\t:" not in body
-        and "\n:" not in body
-        and "\r:" not in body
+        ends == again.count(b'":')
+        and (ends == body.count(":") or not any(blank in body for blank in _BLANK_COLONS))
+        and ("\\" not in body or "\\u00" not in body)
         and again.count(b"{") + again.count(b"[") <= MAX_DEPTH
         and _NUMBER_VALUE.search(again) is None
         and _NUMBER_FIRST.search(again) is None

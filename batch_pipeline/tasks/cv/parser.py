@@ -91,7 +91,7 @@ def _resume(data: dict[str, Any]) -> Parsed | Failure:
             document = _document(data)
         except ValidationError as error:
             return Failure("wrong_types", _where(error))
-    if not any(_says_something(data.get(key)) for key in _CONTENT):
+    if not any(key in _CONTENT and _says_something(value) for key, value in data.items()):
         return Failure("empty", "no section holds anything")
     nobody = placeholder(data)
     if nobody:
