@@ -25,17 +25,14 @@ _HTTP_THREADS = 8
 
 
 def build_engine(settings: EmulatorSettings) -> Engine:
-    """The engine the settings name; `openai` needs `base_url` and `model_name` (ValueError)."""
+    """The engine the settings name."""
     match settings.engine:
         case "reader":
             return ReaderEngine()
         case "fixed":
             return FixedEngine()
         case "openai":
-            if settings.base_url is None or settings.model_name is None:
-                raise ValueError(
-                    "engine openai needs base_url (such as http://127.0.0.1:11434/v1) and model_name"
-                )
+            assert settings.base_url is not None and settings.model_name is not None
             return OpenAIEngine(
                 base_url=settings.base_url,
                 model_name=settings.model_name,

@@ -45,8 +45,8 @@ class Objects:
         self._lock = Lock()
         self._made: S3Client | None = None
 
-    @property
-    def _client(self) -> S3Client:
+    def connect(self) -> S3Client:
+        """The client of the environment as it was at the first call."""
         with self._lock:
             if self._made is None:
                 session = boto3.Session()
@@ -65,11 +65,13 @@ class Objects:
         owner = _owner(job.input)
         try:
             if key.endswith(".jsonl"):
-                head = self._client.head_object(Bucket=bucket, Key=key, **owner)
+                head = self.connect().head_object(Bucket=bucket, Key=key, **owner)
                 return [InputObject(bucket, key, head["ContentLength"])]
             prefix = key if not key or key.endswith("/") else f"{key}/"
-            pages = self._client.get_paginator("list_objects_v2").paginate(
-                Bucket=bucket, Prefix=prefix, **owner
+            pages = (
+                self.connect()
+                .get_paginator("list_objects_v2")
+                .paginate(Bucket=bucket, Prefix=prefix, **owner)
             )
             found = [
                 InputObject(bucket, item["Key"], item["Size"])
@@ -84,7 +86,9 @@ class Objects:
     def download(self, source: InputObject, target: Path, job: Job) -> None:
         """Stream one object to a file, a megabyte at a time."""
         try:
-            body = self._client.get_object(Bucket=source.bucket, Key=source.key, **_owner(job.input))["Body"]
+            body = self.connect().get_object(Bucket=source.bucket, Key=source.key, **_owner(job.input))[
+                "Body"
+            ]
             with target.open("wb") as sink:
                 for chunk in body.iter_chunks(_CHUNK):
                     sink.write(chunk)
@@ -96,7 +100,7 @@ class Objects:
         records = 0
         try:
             for source in self.inputs(job):
-                body = self._client.get_object(Bucket=source.bucket, Key=source.key)["Body"]
+                body = self.connect().get_object(Bucket=source.bucket, Key=source.key)["Body"]
                 last = b"\n"
                 for chunk in body.iter_chunks(_CHUNK):
                     records += chunk.count(b"\n")
@@ -111,7 +115,7 @@ class Objects:
         bucket, prefix = split_uri(job.output["s3Uri"])
         key = "/".join(part for part in (prefix.rstrip("/"), job.id, name) if part)
         try:
-            self._client.upload_file(
+            self.connect().upload_file(
                 str(source),
                 bucket,
                 key,

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 
 from batch_pipeline.local.emulator.faults import Faults
 from batch_pipeline.local.emulator.rules import Rules, Strict
@@ -37,3 +37,11 @@ class EmulatorSettings(Strict):
     engine_timeout_seconds: float = Field(120, gt=0)
     rules: Rules = Field(default_factory=Rules)
     faults: Faults = Field(default_factory=Faults)
+
+    @model_validator(mode="after")
+    def _openai_has_an_address(self) -> "EmulatorSettings":
+        if self.engine == "openai" and (self.base_url is None or self.model_name is None):
+            raise ValueError(
+                "engine openai needs base_url (such as http://127.0.0.1:11434/v1) and model_name"
+            )
+        return self

@@ -1,6 +1,7 @@
 """A real S3 server for the session, real boto3 clients, and emulators with a manual clock."""
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -21,7 +22,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from batch_pipeline.local.emulator.emulator import Emulator
-from batch_pipeline.local.emulator.server import running_emulator
+from batch_pipeline.local.emulator.server import RunningEmulator, running_emulator
 from batch_pipeline.local.emulator.settings import EmulatorSettings, Phases
 from batch_pipeline_tests.local.emulator.model_server import model_server
 
@@ -103,6 +104,7 @@ def s3_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@functools.cache
 def _client(service: str, url: str, attempts: int = 1, region: str = "us-east-1") -> Any:
     config = Config(
         retries={"total_max_attempts": attempts, "mode": "standard"},
@@ -212,13 +214,14 @@ def converse_record(number: int, **body: Any) -> dict[str, Any]:
 Start = Callable[..., Bench]
 
 
-@pytest.fixture
-def aws_environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in _CREDENTIALS.items():
-        monkeypatch.setenv(name, value)
-    return monkeypatch
+@pytest.fixture(scope="session")
+def aws_environment() -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch.context() as environment:
+        for name in ("AWS_PROFILE", "AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN"):
+            environment.delenv(name, raising=False)
+        for name, value in _CREDENTIALS.items():
+            environment.setenv(name, value)
+        yield environment
 
 
 @pytest.fixture
@@ -235,14 +238,33 @@ def start(s3_url: str, aws_environment: pytest.MonkeyPatch) -> Iterator[Start]:
         yield begin
 
 
-@pytest.fixture
-def bench(start: Start) -> Bench:
-    return start()
+def _shared(environment: pytest.MonkeyPatch, s3: str) -> Iterator[RunningEmulator]:
+    environment.setenv("AWS_ENDPOINT_URL_S3", s3)
+    with running_emulator(EmulatorSettings(port=0, clock="manual", phases=PHASES)) as running:
+        # the client keeps the address it was made with
+        running.emulator.objects.connect()
+        yield running
+
+
+@pytest.fixture(scope="session")
+def emulator_without_s3(aws_environment: pytest.MonkeyPatch) -> Iterator[RunningEmulator]:
+    yield from _shared(aws_environment, "http://127.0.0.1:9")
+
+
+@pytest.fixture(scope="session")
+def emulator_with_s3(aws_environment: pytest.MonkeyPatch, s3_url: str) -> Iterator[RunningEmulator]:
+    yield from _shared(aws_environment, s3_url)
 
 
 @pytest.fixture
-def api(aws_environment: pytest.MonkeyPatch) -> Iterator[Bench]:
-    """An emulator without S3, for what never reads an object."""
-    settings = EmulatorSettings(port=0, clock="manual", phases=PHASES)
-    with running_emulator(settings) as running:
-        yield Bench(running.url, running.emulator, None)
+def api(emulator_without_s3: RunningEmulator) -> Bench:
+    """An emulator as new, for what never reads an object."""
+    emulator_without_s3.emulator.reset()
+    return Bench(emulator_without_s3.url, emulator_without_s3.emulator, None)
+
+
+@pytest.fixture
+def bench(emulator_with_s3: RunningEmulator, s3_url: str) -> Bench:
+    """An emulator as new beside the S3 server."""
+    emulator_with_s3.emulator.reset()
+    return Bench(emulator_with_s3.url, emulator_with_s3.emulator, _client("s3", s3_url))

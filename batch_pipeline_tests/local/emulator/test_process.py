@@ -79,7 +79,12 @@ def test_options_are_the_settings() -> None:
     assert set(EmulatorSettings.model_fields) - {"phases"} <= named
 
 
-def test_a_wrong_option_is_refused_with_a_message(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("options", "words"), [(["--account-id", "12"], "account_id"), (["--engine", "openai"], "base_url")]
+)
+def test_a_wrong_option_is_refused_with_a_message(
+    options: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
-        settings_from(["--account-id", "12"])
-    assert "account_id" in capsys.readouterr().err
+        settings_from(options)
+    assert words in capsys.readouterr().err
