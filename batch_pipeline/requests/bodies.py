@@ -137,6 +137,27 @@ class RequestBuilder:
         return {"system": [{"text": self.prompt}], "messages": messages, "inferenceConfig": config}
 
 
+def converse_call(model_input: dict[str, Any]) -> dict[str, Any]:
+    """The keyword arguments of an on-demand Converse call through an SDK for this body.
+
+    JSON lines hold file bytes as base64; an SDK takes the bytes themselves and encodes them, so the
+    text would be encoded twice and the model shown nothing. The argument is not changed.
+    """
+    messages = [
+        message | {"content": [_with_bytes(block) for block in message["content"]]}
+        for message in model_input["messages"]
+    ]
+    return model_input | {"messages": messages}
+
+
+def _with_bytes(block: dict[str, Any]) -> dict[str, Any]:
+    for kind in ("image", "document"):
+        if kind in block:
+            data = base64.b64decode(block[kind]["source"]["bytes"], validate=True)
+            return block | {kind: block[kind] | {"source": {"bytes": data}}}
+    return block
+
+
 def _claude_block(file: FileBlock) -> dict[str, Any]:
     source = {
         "type": "base64",

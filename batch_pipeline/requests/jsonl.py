@@ -18,7 +18,7 @@ import polars as pl
 from batch_pipeline.errors import TerminalError
 from batch_pipeline.requests.bodies import CLOSE, NEUTRAL, OPEN, TAG, RequestBuilder
 from batch_pipeline.requests.digests import text_digests
-from batch_pipeline.requests.record_ids import PREFIX, check_distinct
+from batch_pipeline.requests.record_ids import PREFIX
 from batch_pipeline.workspace import atomic_path, write_parquet
 
 BATCH_ROWS: Final = 2_500
@@ -46,7 +46,7 @@ def write_requests(
     where a document has no text or an md5 occurs twice in `documents`.
     """
     wanted = documents.select("md5")
-    check_distinct(PREFIX + md5 for md5 in wanted["md5"])
+    _check(wanted["md5"])
     with TemporaryFile(dir=out.parent) as unsorted:
         written = _write_unsorted(texts, wanted, builder, unsorted)
         lines = written.unique("md5", keep="first", maintain_order=True).sort("md5")
@@ -56,10 +56,18 @@ def write_requests(
             _copy(unsorted, lines, target)
     frame = lines.with_columns(
         record_id=PREFIX + pl.col("md5"),
-        offset=pl.Series(_starts(lines["length"].to_list()), dtype=pl.Int64),
+        offset=pl.col("length").cum_sum() - pl.col("length"),
     ).select(SCHEMA.names())
     write_parquet(frame, index)
     return frame
+
+
+def _check(md5s: pl.Series) -> None:
+    odd = (~md5s.str.contains(r"^[0-9a-f]{32}$")).sum() + md5s.null_count()
+    if odd:
+        raise TerminalError(f"{odd} of {len(md5s)} documents have no MD5 in lower-case hex")
+    if md5s.n_unique() != len(md5s):
+        raise TerminalError(f"{len(md5s) - md5s.n_unique()} of {len(md5s)} documents occur twice")
 
 
 def _write_unsorted(
@@ -78,7 +86,7 @@ def _write_unsorted(
         frames.append(
             framed.select(
                 "md5",
-                offset=pl.Series([at + start for start in _starts(lengths)], dtype=pl.Int64),
+                offset=pl.Series(list(accumulate(lengths[:-1], initial=at)), dtype=pl.Int64),
                 length=pl.Series(lengths, dtype=pl.Int64),
                 request_digest=pl.Series(text_digests(builder.prompt, framed["text"]), dtype=pl.String),
             )
@@ -127,10 +135,6 @@ def _line_lengths(lines: memoryview, expected: int) -> list[int]:
     if len(lengths) != expected:
         raise TerminalError(f"{expected} requests became {len(lengths)} lines")
     return lengths
-
-
-def _starts(lengths: Sequence[int]) -> list[int]:
-    return list(accumulate(lengths, initial=0))[:-1]
 
 
 def _copy(source: IO[bytes], lines: pl.DataFrame, target: IO[bytes]) -> None:

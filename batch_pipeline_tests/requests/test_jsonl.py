@@ -97,6 +97,16 @@ def test_a_document_without_text_stops_it_and_leaves_no_file(tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["part.parquet"]
 
 
+@pytest.mark.parametrize("md5s", [[md5(1), md5(1)], [md5(1).upper() + "F"], [None], ["x"]])
+def test_documents_without_an_identity_of_their_own_are_refused(
+    tmp_path: Path, md5s: list[str | None]
+) -> None:
+    builder = RequestBuilder.for_model(MODELS[0], "Read it.", 1_000)
+    documents = pl.DataFrame({"md5": md5s}, schema={"md5": pl.String})
+    with pytest.raises(TerminalError, match=f"of {len(md5s)} documents"):
+        write_requests([], documents, builder, tmp_path / "out", tmp_path / "index")
+
+
 def test_no_documents_give_an_empty_file(tmp_path: Path) -> None:
     builder = RequestBuilder.for_model(MODELS[0], "Read it.", 1_000)
     none = pl.DataFrame(schema={"md5": pl.String})
