@@ -1,4 +1,6 @@
 -- What the source said. The key everywhere is (tenant, source_system, source_id).
+-- No other index begins with the tenant: in a table filled in one transaction the planner knows no
+-- statistics yet, took such an index for the foreign keys' checks and read the whole tenant for each row.
 CREATE TABLE person (
     tenant text NOT NULL,
     source_system text NOT NULL,
@@ -73,8 +75,8 @@ CREATE TABLE application (
     FOREIGN KEY (tenant, source_system, person_id) REFERENCES person,
     FOREIGN KEY (tenant, source_system, job_id) REFERENCES job
 );
-CREATE INDEX application_person ON application (tenant, source_system, person_id);
-CREATE INDEX application_job ON application (tenant, source_system, job_id);
+CREATE INDEX application_person ON application (person_id, tenant);
+CREATE INDEX application_job ON application (job_id, tenant);
 
 CREATE TABLE stage_move (
     tenant text NOT NULL,
@@ -95,7 +97,7 @@ CREATE TABLE stage_move (
     PRIMARY KEY (tenant, source_system, source_id),
     FOREIGN KEY (tenant, source_system, application_id) REFERENCES application
 );
-CREATE INDEX stage_move_application ON stage_move (tenant, source_system, application_id);
+CREATE INDEX stage_move_application ON stage_move (application_id, tenant);
 
 CREATE TABLE note (
     tenant text NOT NULL,
@@ -118,8 +120,8 @@ CREATE TABLE note (
     FOREIGN KEY (tenant, source_system, person_id) REFERENCES person,
     FOREIGN KEY (tenant, source_system, application_id) REFERENCES application
 );
-CREATE INDEX note_person ON note (tenant, source_system, person_id);
-CREATE INDEX note_application ON note (tenant, source_system, application_id);
+CREATE INDEX note_person ON note (person_id, tenant);
+CREATE INDEX note_application ON note (application_id, tenant);
 
 CREATE TABLE evaluation (
     tenant text NOT NULL,
@@ -140,4 +142,4 @@ CREATE TABLE evaluation (
     PRIMARY KEY (tenant, source_system, source_id),
     FOREIGN KEY (tenant, source_system, application_id) REFERENCES application
 );
-CREATE INDEX evaluation_application ON evaluation (tenant, source_system, application_id);
+CREATE INDEX evaluation_application ON evaluation (application_id, tenant);

@@ -48,10 +48,10 @@ CREATE TABLE attachment (
     FOREIGN KEY (tenant, document_md5) REFERENCES document,
     FOREIGN KEY (tenant, source_system, parent_attachment_id) REFERENCES attachment
 );
-CREATE INDEX attachment_person ON attachment (tenant, source_system, person_id);
-CREATE INDEX attachment_application ON attachment (tenant, source_system, application_id);
-CREATE INDEX attachment_document ON attachment (tenant, document_md5);
-CREATE INDEX attachment_parent ON attachment (tenant, source_system, parent_attachment_id)
+CREATE INDEX attachment_person ON attachment (person_id, tenant);
+CREATE INDEX attachment_application ON attachment (application_id, tenant);
+CREATE INDEX attachment_document ON attachment (document_md5, tenant);
+CREATE INDEX attachment_parent ON attachment (parent_attachment_id, tenant)
     WHERE parent_attachment_id IS NOT NULL;
 
 CREATE TABLE cv_link (
@@ -70,6 +70,6 @@ CREATE TABLE cv_link (
     FOREIGN KEY (tenant, source_system, person_id) REFERENCES person,
     FOREIGN KEY (tenant, document_md5) REFERENCES document
 );
-CREATE INDEX cv_link_application ON cv_link (tenant, source_system, application_id);
-CREATE INDEX cv_link_person ON cv_link (tenant, source_system, person_id);
-CREATE INDEX cv_link_document ON cv_link (tenant, document_md5);
+CREATE INDEX cv_link_application ON cv_link (application_id, tenant);
+CREATE INDEX cv_link_person ON cv_link (person_id, tenant);
+CREATE INDEX cv_link_document ON cv_link (document_md5, tenant);
