@@ -33,7 +33,7 @@ def run_demo(folder: Path, applications: int, documents: int) -> bool:
         key, expected = register_sample(stack, applications, documents, start="at_once")
         console.print(f"[{_clock(started)}] migration {key} is registered; sensors take it from here")
         with LedgerConnection.open(stack.environment["DATABASE_URL"]) as ledger:
-            done = _watch(ledger, key, started)
+            done = _watch(stack, ledger, key, started)
             tables = summary(ledger, key)
         _print(tables)
         problems = _compare(tables, expected) if done else ["the migration did not come to its end"]
@@ -87,18 +87,20 @@ def register_sample(
     return key, expected
 
 
-def _watch(ledger: LedgerConnection, key: str, started: float) -> bool:
+def _watch(stack: Stack, ledger: LedgerConnection, key: str, started: float) -> bool:
     """Print what changes until the migration is over, held, or too long under way."""
     deadline = time.monotonic() + LONGEST_SECONDS
-    said = ""
+    said: object = None
     with console.status("waiting for the discovery sensor") as spinner:
         while time.monotonic() < deadline:
+            stack.check()
             now = status(ledger, key)
             line = now.line if now else "waiting for the discovery sensor"
-            if line != said:
+            spinner.update(line)
+            standing = (now.step, now.state, now.jobs) if now else None
+            if standing != said:
                 console.print(f"[{_clock(started)}] {line}")
-                spinner.update(line)
-                said = line
+                said = standing
             if now and now.state == "erased" and "cost" in summary(ledger, key):
                 return True
             if now and now.step == "held":

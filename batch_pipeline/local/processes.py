@@ -109,6 +109,11 @@ class ServerProcess:
                 raise ServerFailed(f"{self.name} was not ready after {seconds:g} s: {self.log}")
             time.sleep(PROBE_INTERVAL_SECONDS)
 
+    def check(self) -> None:
+        """Raise ServerFailed where the child ended by itself."""
+        if self._child is not None and (code := self._child.poll()) is not None:
+            raise ServerFailed(f"{self.name} ended with code {code}: {self.log}")
+
     def stop(self) -> None:
         """End the child and everything it started; harmless when it has ended already."""
         child, self._child = self._child, None

@@ -6,7 +6,7 @@ variables it would read on AWS.
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.resources import files
@@ -34,6 +34,12 @@ class Stack:
     environment: Mapping[str, str]
     emulator: str
     ui: str | None
+    servers: Sequence[ServerProcess] = ()
+
+    def check(self) -> None:
+        """Raises ServerFailed, naming its log, where one of Dagster's processes ended by itself."""
+        for server in self.servers:
+            server.check()
 
     @property
     def migrations(self) -> Path:
@@ -83,15 +89,16 @@ def running_stack(
         }
         (folder / "migrations").mkdir(exist_ok=True)
         ui = None
+        dagster = []
         if ui_port is not None:
             tell("starting the Dagster UI")
-            ui = servers.enter_context(_ui(folder, environment, ui_port))
+            ui = f"http://127.0.0.1:{ui_port or free_ports(1)[0]}"
+            dagster.append(servers.enter_context(_ui(folder, environment, ui)))
         if daemon:
             tell("starting the Dagster daemon")
-            servers.enter_context(
-                _server(folder, "dagster-daemon", ["-m", "dagster", "daemon", "run", *_LOCATION], environment)
-            )
-        yield Stack(folder, environment, emulator, ui)
+            command = ["-m", "dagster._daemon", "run", *_LOCATION]
+            dagster.append(servers.enter_context(_server(folder, "dagster-daemon", command, environment)))
+        yield Stack(folder, environment, emulator, ui, dagster)
         tell("stopping")
 
 
@@ -125,13 +132,12 @@ def _emulator(folder: Path, store: Mapping[str, str]) -> Iterator[str]:
 
 
 @contextmanager
-def _ui(folder: Path, environment: Mapping[str, str], port: int) -> Iterator[str]:
-    port = port or free_ports(1)[0]
-    address = f"http://127.0.0.1:{port}"
-    command = ["-m", "dagster_webserver", "-h", "127.0.0.1", "-p", str(port), *_LOCATION]
+def _ui(folder: Path, environment: Mapping[str, str], address: str) -> Iterator[ServerProcess]:
+    _, _, port = address.rpartition(":")
+    command = ["-m", "dagster_webserver", "-h", "127.0.0.1", "-p", port, *_LOCATION]
     with _server(folder, "dagster-webserver", command, environment) as server:
         server.wait_ready(lambda: _answers(f"{address}/server_info"), 180)
-        yield address
+        yield server
 
 
 def _server(folder: Path, name: str, arguments: list[str], environment: Mapping[str, str]) -> ServerProcess:

@@ -39,7 +39,7 @@ def _sums(all_of: Iterable[sums.Sum], *names: str) -> list[dg.AssetCheckResult]:
     return checks([one for one in all_of if one.name in names])
 
 
-def _over(context: Context) -> dg.MaterializeResult[Any] | None:
+def _over(context: Context) -> dg.MaterializeResult | None:
     """What a preparing asset says of a migration that is already imported: nothing is read again."""
     if not is_imported(context):
         return None
@@ -56,7 +56,7 @@ def _over(context: Context) -> dg.MaterializeResult[Any] | None:
         "raw_cvs", attachments="attachments = fetched + missing + download_failed + erased"
     ),
 )
-def raw_cvs(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult[Any]:
+def raw_cvs(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult:
     """Every attachment reference of the export, with its file's hash, type and state.
 
     Also reads the customer's people, jobs, applications, stage moves, notes and evaluations.
@@ -84,9 +84,7 @@ def raw_cvs(context: dg.AssetExecutionContext, migration: MigrationsResource) ->
     kinds={"python", "polars"},
     check_specs=check_specs("deduped_cvs", files="fetched = CVs + not_a_cv + quarantined"),
 )
-def deduped_cvs(
-    context: dg.AssetExecutionContext, migration: MigrationsResource
-) -> dg.MaterializeResult[Any]:
+def deduped_cvs(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult:
     """One row per distinct document (MD5): its text, or the reason there is none, and its route."""
     with migration.open(context) as opened:
         if over := _over(opened):
@@ -110,9 +108,7 @@ def deduped_cvs(
     kinds={"python", "json"},
     check_specs=check_specs("jsonl_shards", documents="distinct CVs = batch + on-demand"),
 )
-def jsonl_shards(
-    context: dg.AssetExecutionContext, migration: MigrationsResource
-) -> dg.MaterializeResult[Any]:
+def jsonl_shards(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult:
     """The requests as JSON lines, cut into jobs that keep every quota of the provider and model."""
     with migration.open(context) as opened:
         if over := _over(opened):
@@ -130,9 +126,7 @@ def jsonl_shards(
 
 
 @dg.asset(**_COMMON, deps=[jsonl_shards], io_manager_key="job_ledger", kinds={"bedrock", "s3", "postgres"})
-def bedrock_jobs(
-    context: dg.AssetExecutionContext, migration: MigrationsResource
-) -> dg.MaterializeResult[list[Job]]:
+def bedrock_jobs(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult:
     """The batch jobs as the ledger holds them: settles what ended, sends only what is owed.
 
     Materialising it again never pays again: a request that was accepted and not settled is not sent.
@@ -164,7 +158,7 @@ def bedrock_jobs(
 @dg.asset(**_COMMON, kinds={"bedrock", "postgres"})
 def on_demand_answers(
     context: dg.AssetExecutionContext, migration: MigrationsResource, bedrock_jobs: list[Job]
-) -> dg.MaterializeResult[Any]:
+) -> dg.MaterializeResult:
     """Answers of documents that cannot go in batch: scans, and what is left under the minimum."""
     with migration.open(context) as opened:
         _require_settled(opened, bedrock_jobs)
@@ -188,7 +182,7 @@ def on_demand_answers(
 )
 def parsed_cvs(
     context: dg.AssetExecutionContext, migration: MigrationsResource, bedrock_jobs: list[Job]
-) -> dg.MaterializeResult[Any]:
+) -> dg.MaterializeResult:
     """One row per document: a validated CV (JSON Resume), or a failure with its reason."""
     with migration.open(context) as opened:
         _require_settled(opened, bedrock_jobs)
@@ -215,7 +209,7 @@ def parsed_cvs(
 )
 def imported_records(
     context: dg.AssetExecutionContext, migration: MigrationsResource
-) -> dg.MaterializeResult[Any]:
+) -> dg.MaterializeResult:
     """The customer's whole history and every parsed CV in the target database, counted and compared."""
     with migration.open(context) as opened:
         imported = load_and_check(opened)
@@ -242,9 +236,7 @@ def imported_records(
         "erased_files", objects="objects listed before erasing = objects deleted, none left"
     ),
 )
-def erased_files(
-    context: dg.AssetExecutionContext, migration: MigrationsResource
-) -> dg.MaterializeResult[Any]:
+def erased_files(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult:
     """The deletion certificate: objects, versions and uploads listed, deleted, and looked for again."""
     with migration.open(context) as opened:
         erased = erase_when_imported(opened)
@@ -265,17 +257,13 @@ def erased_files(
 
 
 @dg.asset(**_COMMON, deps=[imported_records], kinds={"python"})
-def cost_report(
-    context: dg.AssetExecutionContext, migration: MigrationsResource
-) -> dg.MaterializeResult[Any]:
+def cost_report(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult:
     """Tokens and money from the answers' own usage, and what dedup and batch saved."""
     with migration.open(context) as opened:
         return dg.MaterializeResult(metadata=figures(**report_costs(opened)))
 
 
-def _with_recorded(
-    opened: Context, over: dg.MaterializeResult[Any], *names: str
-) -> dg.MaterializeResult[Any]:
+def _with_recorded(opened: Context, over: dg.MaterializeResult, *names: str) -> dg.MaterializeResult:
     return dg.MaterializeResult(metadata=over.metadata, check_results=_sums(sums.recorded(opened), *names))
 
 

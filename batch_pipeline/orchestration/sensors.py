@@ -4,6 +4,7 @@ Both are level-triggered: a tick looks at files and ledger as they are and write
 so a tick that is lost, repeated or cut off does no harm.
 """
 
+import os
 from collections.abc import Callable
 
 import dagster as dg
@@ -21,6 +22,8 @@ from batch_pipeline.providers.contract import BatchProvider
 from batch_pipeline.stages.context import provider_of
 from batch_pipeline.stages.poll import Poll, poll
 
+# Read where the code location loads: Dagster wants the interval as a number in the definition.
+INTERVAL_SECONDS = max(1, round(float(os.environ.get("BATCH_PIPELINE_POLL_SECONDS") or 60)))
 # A tick is cut off after 60 s by Dagster; what it did by then stays done, what it asked for is lost.
 _TICK_SECONDS = 20.0
 
@@ -28,7 +31,7 @@ _TICK_SECONDS = 20.0
 @dg.sensor(
     name="migration_discovery",
     jobs=JOBS,
-    minimum_interval_seconds=30,
+    minimum_interval_seconds=INTERVAL_SECONDS,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Turns new migration files into partitions, and starts those that may start at once.",
 )
@@ -71,7 +74,7 @@ def migration_discovery(
 @dg.sensor(
     name="job_poller",
     jobs=JOBS,
-    minimum_interval_seconds=30,
+    minimum_interval_seconds=INTERVAL_SECONDS,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Asks the provider about open jobs and starts the run each migration needs next.",
 )

@@ -42,7 +42,7 @@ _CHUNK = 200
 
 @dataclass
 class _Pace:
-    """Tokens a minute, and one pause for everybody when the provider says it is busy."""
+    """Tokens a minute, a minute's worth at once; and one pause for all when the provider is busy."""
 
     tokens_per_minute: int
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -51,9 +51,9 @@ class _Pace:
     def take(self, tokens: int) -> None:
         with self.lock:
             now = time.monotonic()
-            start = max(now, self.free_at)
-            self.free_at = start + 60.0 * tokens / self.tokens_per_minute
-        time.sleep(max(0.0, start - now))
+            self.free_at = max(now - 60.0, self.free_at) + 60.0 * tokens / self.tokens_per_minute
+            pause = self.free_at - now
+        time.sleep(max(0.0, pause))
 
     def back_off(self, attempt: int) -> None:
         pause = min(60.0, 0.5 * 2**attempt) * (0.5 + random.random())  # noqa: S311 - jitter

@@ -8,6 +8,22 @@ from batch_pipeline.costs.report import Usage, cost
 from batch_pipeline.ledger import documents, migrations
 from batch_pipeline.stages.context import Context
 
+# in the order people read them; the ledger keeps no order
+FIGURES = (
+    "total_cost",
+    "saved_by_batch_against_on-demand",
+    "saved_by_dedup_(estimate)",
+    "tokens_never_sent_(estimate)",
+    "per_document",
+    *(
+        f"{route}_{what}"
+        for route in ("batch", "on_demand")
+        for what in ("answers", "input_tokens", "output_tokens", "cost")
+    ),
+    "price_source",
+    "unknown",
+)
+
 
 def usage(context: Context) -> dict[Route, Usage]:
     """Tokens by route, over every answer that was paid."""

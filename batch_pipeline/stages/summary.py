@@ -4,6 +4,7 @@ from typing import Any
 
 from batch_pipeline.ledger import documents, migrations
 from batch_pipeline.ledger.connection import LedgerConnection
+from batch_pipeline.stages.report import FIGURES
 
 Tables = dict[str, dict[str, Any]]
 
@@ -50,7 +51,7 @@ def summary(ledger: LedgerConnection, key: str) -> Tables:
             table: counts["staged"] for table, counts in kept["imported_records"].items()
         }
     if "cost" in kept:
-        tables["cost"] = kept["cost"]
+        tables["cost"] = {name: kept["cost"][name] for name in FIGURES if name in kept["cost"]}
     if "sums" in kept:
         tables["sums"] = {
             one["says"]: f"{one['left']} = {one['right']}" + ("" if one["left"] == one["right"] else " OPEN")
