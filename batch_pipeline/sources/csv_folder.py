@@ -82,9 +82,8 @@ class CsvFolder:
         rows = relations.in_order(entity, rows, from_stage_known="from_stage" in table.columns)
         schema = SCHEMAS[entity]
         with atomic_path(into / f"{entity}.parquet") as partial:
-            rows.sort("_row").select(pl.col(name).cast(dtype) for name, dtype in schema.items()).sink_parquet(
-                partial
-            )
+            # every step before keeps the file's order
+            rows.select(pl.col(name).cast(dtype) for name, dtype in schema.items()).sink_parquet(partial)
         return notices
 
     def _attachments(

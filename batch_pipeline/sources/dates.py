@@ -109,78 +109,92 @@ def observe(rows: pl.LazyFrame, columns: Mapping[str, pl.Expr]) -> dict[str, Dat
     }
 
 
-@dataclass(frozen=True)
-class Parsed:
-    """`utc` is null where the text is no date of that format; `zoneless` where a zone was assumed."""
+def with_parsed(rows: pl.LazyFrame, column: str, date_format: str, zone: str) -> pl.LazyFrame:
+    """Add `<column>/utc` (null where the text is no date of that format) and `<column>/zoneless`.
 
-    utc: pl.Expr
-    zoneless: pl.Expr
-
-
-def parse(column: pl.Expr, date_format: str, zone: str) -> Parsed:
-    """Read text as UTC microseconds. `date_format` is one of ORDERS or a strptime format with `%`."""
-    if date_format not in ORDERS:
-        return _by_format(column, date_format, zone)
+    `date_format` is one of ORDERS or a strptime format with `%`. Every step is a column of its own:
+    one expression would run the pattern again for each of its parts.
+    """
+    text = pl.col(column)
+    utc, zoneless = f"{column}/utc", f"{column}/zoneless"
     if date_format == "epoch":
-        number = column.str.extract(r"^(\d{9,13})$").cast(pl.Int64)
+        number = text.str.extract(r"^(\d{9,13})$").cast(pl.Int64)
         # by magnitude (trap 16): seconds have at most ten digits until the year 2286
         micros = pl.when(number >= 100_000_000_000).then(number * 1_000).otherwise(number * 1_000_000)
-        return Parsed(micros.cast(pl.Datetime("us", "UTC")), pl.lit(value=False))
-    if date_format == "text":
-        day_name = _from_groups(column.str.extract_groups(_DAY_NAME_MONTH), ("a", "b", "c"), zone)
-        name_day = _from_groups(column.str.extract_groups(_NAME_DAY_YEAR), ("a", "b", "c"), zone)
-        return Parsed(pl.coalesce(day_name.utc, name_day.utc), day_name.zoneless | name_day.zoneless)
-    pattern = _YEAR_FIRST if date_format == "year_first" else _YEAR_LAST
-    parts: dict[str, tuple[str, str, str]] = {
-        "year_first": ("a", "b", "c"),
-        "day_first": ("c", "b", "a"),
-        "month_first": ("c", "a", "b"),
-    }
-    return _from_groups(column.str.extract_groups(pattern), parts[date_format], zone)
+        instant = micros.cast(pl.Datetime("us", "UTC"))
+        return rows.with_columns(instant.alias(utc), pl.lit(value=False).alias(zoneless))
+    if "%z" in date_format:
+        aware = text.str.to_datetime(date_format, time_unit="us", time_zone="UTC", strict=False)
+        return rows.with_columns(aware.alias(utc), pl.lit(value=False).alias(zoneless))
+    naive, offset = f"{column}/naive", f"{column}/offset"
+    if date_format in ORDERS:
+        rows = _with_naive(rows, column, date_format, naive, offset)
+    else:
+        read = text.str.to_datetime(date_format, time_unit="us", strict=False)
+        rows = rows.with_columns(read.alias(naive), pl.lit(None, pl.Int64).alias(offset))
+    stated = pl.col(naive).dt.replace_time_zone("UTC") - pl.duration(minutes=pl.col(offset))
+    instant = pl.when(pl.col(offset).is_not_null()).then(stated).otherwise(_in_zone(pl.col(naive), zone))
+    assumed = pl.col(naive).is_not_null() & pl.col(offset).is_null()
+    return rows.with_columns(instant.alias(utc), assumed.alias(zoneless)).drop(naive, offset)
 
 
-def _from_groups(groups: pl.Expr, year_month_day: tuple[str, str, str], zone: str) -> Parsed:
-    field = groups.struct.field
-    year_name, month_name, day_name = year_month_day
-    year = field(year_name).cast(pl.Int32)
-    year = pl.when(year >= 100).then(year).when(year <= 68).then(year + 2000).otherwise(year + 1900)
-    names = field(month_name).str.slice(0, 3).str.to_lowercase()
-    month = pl.coalesce(
-        field(month_name).cast(pl.Int32, strict=False),
-        names.replace_strict(list(_MONTHS), list(range(1, 13)), default=None, return_dtype=pl.Int32),
+_PATTERNS: Final[dict[str, tuple[str, ...]]] = {
+    "year_first": (_YEAR_FIRST,),
+    "day_first": (_YEAR_LAST,),
+    "month_first": (_YEAR_LAST,),
+    "text": (_DAY_NAME_MONTH, _NAME_DAY_YEAR),
+}
+_YEAR_MONTH_DAY: Final = {
+    "year_first": ("a", "b", "c"),
+    "day_first": ("c", "b", "a"),
+    "month_first": ("c", "a", "b"),
+    "text": ("a", "b", "c"),
+}
+
+
+def _with_naive(rows: pl.LazyFrame, column: str, order: str, naive: str, offset: str) -> pl.LazyFrame:
+    """The time as written, and its offset in minutes where it states one."""
+    patterns = _PATTERNS[order]
+    groups = [f"{column}/groups{number}" for number in range(len(patterns))]
+    rows = rows.with_columns(
+        pl.col(column).str.extract_groups(pattern).alias(name)
+        for name, pattern in zip(groups, patterns, strict=True)
     )
-    hour = field("H").cast(pl.Int32).fill_null(0)
-    half = field("p").str.to_lowercase()
+
+    def part(name: str) -> pl.Expr:
+        return pl.coalesce(pl.col(group).struct.field(name) for group in groups)
+
+    year_name, month_name, day_name = _YEAR_MONTH_DAY[order]
+    year = part(year_name).cast(pl.Int32)
+    year = pl.when(year >= 100).then(year).when(year <= 68).then(year + 2000).otherwise(year + 1900)
+    month = part(month_name).cast(pl.Int32, strict=False)
+    if order == "text":
+        names = part(month_name).str.slice(0, 3).str.to_lowercase()
+        numbers = list(range(1, 13))
+        month = names.replace_strict(list(_MONTHS), numbers, default=None, return_dtype=pl.Int32)
+    hour = part("H").cast(pl.Int32).fill_null(0)
+    half = part("p").str.to_lowercase()
     hour = pl.when(half == "p").then(hour % 12 + 12).when(half == "a").then(hour % 12).otherwise(hour)
-    text = pl.format(
+    written = pl.format(
         "{}-{}-{} {}:{}:{}.{}",
         year.cast(pl.String).str.zfill(4),
         month.cast(pl.String).str.zfill(2),
-        field(day_name).str.zfill(2),
+        part(day_name).str.zfill(2),
         hour.cast(pl.String).str.zfill(2),
-        field("M").fill_null("00"),
-        field("S").fill_null("00"),
-        field("f").fill_null("0").str.slice(0, 6).str.pad_end(6, "0"),
+        part("M").fill_null("00"),
+        part("S").fill_null("00"),
+        part("f").fill_null("0").str.slice(0, 6).str.pad_end(6, "0"),
     )
-    naive = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.6f", time_unit="us", strict=False)
-    mark = field("z")
-    digits = mark.str.replace(":", "", literal=True)
+    digits = part("z").str.replace(":", "", literal=True)
     sign = pl.when(digits.str.starts_with("-")).then(-1).otherwise(1)
     minutes = (
         digits.str.extract(r"^[+-](\d{2})").cast(pl.Int64).fill_null(0) * 60
         + digits.str.extract(r"^[+-]\d{2}(\d{2})$").cast(pl.Int64).fill_null(0)
     ) * sign
-    stated = naive.dt.replace_time_zone("UTC") - pl.duration(minutes=minutes)
-    utc = pl.when(mark.is_not_null()).then(stated).otherwise(_in_zone(naive, zone))
-    return Parsed(utc, (naive.is_not_null() & mark.is_null()).fill_null(value=False))
-
-
-def _by_format(column: pl.Expr, date_format: str, zone: str) -> Parsed:
-    if "%z" in date_format:
-        aware = column.str.to_datetime(date_format, time_unit="us", time_zone="UTC", strict=False)
-        return Parsed(aware, pl.lit(value=False))
-    naive = column.str.to_datetime(date_format, time_unit="us", strict=False)
-    return Parsed(_in_zone(naive, zone), naive.is_not_null())
+    return rows.with_columns(
+        written.str.to_datetime("%Y-%m-%d %H:%M:%S%.6f", time_unit="us", strict=False).alias(naive),
+        pl.when(digits.is_not_null()).then(minutes).alias(offset),
+    ).drop(groups)
 
 
 def _in_zone(naive: pl.Expr, zone: str) -> pl.Expr:

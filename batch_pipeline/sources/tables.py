@@ -26,8 +26,12 @@ def canonical_rows(table: Table, zone: str, keep_columns: list[str]) -> pl.LazyF
     """Canonical columns in file order, plus `_row` and the marks; empty rows are left out."""
     headers = table.file.headers
     rows = table.file.scan().filter(pl.any_horizontal(pl.col(header).is_not_null() for header in headers))
+    for field, date_format in table.date_formats.items():
+        text = _text_of(field)
+        rows = rows.with_columns(cell(table.columns[field]).alias(text))
+        rows = dates.with_parsed(rows, text, date_format, zone)
     columns, marks = _plain_columns(table)
-    date_columns, zoneless, date_marks = _date_columns(table, zone)
+    date_columns, zoneless, date_marks = _date_columns(table)
     columns |= date_columns
     marks |= date_marks
     marks["?formula_cells/any"] = pl.any_horizontal(
@@ -72,23 +76,26 @@ def _plain_columns(table: Table) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]
     return columns, marks
 
 
-def _date_columns(table: Table, zone: str) -> tuple[dict[str, pl.Expr], list[pl.Expr], dict[str, pl.Expr]]:
+def _text_of(field: str) -> str:
+    """The working column of a date field; no header can hold a NUL."""
+    return f"\0{field}"
+
+
+def _date_columns(table: Table) -> tuple[dict[str, pl.Expr], list[pl.Expr], dict[str, pl.Expr]]:
     columns: dict[str, pl.Expr] = {}
     zoneless: list[pl.Expr] = []
     marks: dict[str, pl.Expr] = {}
-    for field, date_format in table.date_formats.items():
-        text = cell(table.columns[field])
-        parsed = dates.parse(text, date_format, zone)
-        columns[field] = parsed.utc
-        zoneless.append(parsed.zoneless)
-        unread = text.is_not_null() & parsed.utc.is_null()
+    for field in table.date_formats:
+        text, utc = pl.col(_text_of(field)), pl.col(f"{_text_of(field)}/utc")
+        columns[field] = utc
+        zoneless.append(pl.col(f"{_text_of(field)}/zoneless").fill_null(value=False))
+        unread = text.is_not_null() & utc.is_null()
         if field == "erased_at":
             # a mark that is no date still erases: reading an erased person is worse than a wrong date
-            unread = unread & ~value_maps.key(text).is_in(value_maps.FALSE)
-            marks["?erased/undated"] = unread
+            marks["?erased/undated"] = unread & ~value_maps.key(text).is_in(value_maps.FALSE)
         else:
             marks[f"?unreadable_dates/{field}"] = unread
-            marks[f"?dates_out_of_range/{field}"] = ~parsed.utc.dt.year().is_between(1980, 2100)
+            marks[f"?dates_out_of_range/{field}"] = ~utc.dt.year().is_between(1980, 2100)
     return columns, zoneless, marks
 
 
