@@ -5,7 +5,6 @@ body is answered with the first job; a job is found again by listing names and c
 outputs lie below `<output>/<job id>/` and are found by listing, never by guessing.
 """
 
-import base64
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -287,10 +286,7 @@ class Bedrock:
         """One paid call, one HTTP attempt."""
         try:
             if invocation_type == "Converse":
-                arguments: dict[str, Any] = {
-                    **model_input,
-                    "messages": _with_raw_bytes(model_input["messages"]),
-                }
+                arguments: dict[str, Any] = dict(model_input)
                 answer = dict(self.aws.runtime.converse(modelId=model, **arguments))
                 answer.pop("ResponseMetadata", None)
                 return answer
@@ -311,20 +307,6 @@ class Bedrock:
             raise LostAnswer(f"on-demand call: {type(error).__name__} after the request left") from None
         output: Mapping[str, object] = json.loads(payload)
         return output
-
-
-def _with_raw_bytes(value: Any) -> Any:
-    """Converse by boto3 takes bytes where the wire, and so a batch line, holds base64 text."""
-    if isinstance(value, Mapping):
-        return {
-            name: base64.b64decode(inner)
-            if name == "bytes" and isinstance(inner, str)
-            else _with_raw_bytes(inner)
-            for name, inner in value.items()
-        }
-    if isinstance(value, list):
-        return [_with_raw_bytes(inner) for inner in value]
-    return value
 
 
 def _report(summary: Mapping[str, Any]) -> JobReport:

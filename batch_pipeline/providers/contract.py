@@ -125,7 +125,10 @@ class BatchProvider(Protocol):
     def answer(
         self, model: str, invocation_type: str, model_input: Mapping[str, object]
     ) -> Mapping[str, object]:
-        """One paid on-demand call; the model's output as in a batch line's `modelOutput`."""
+        """One paid on-demand call; the model's output as in a batch line's `modelOutput`.
+
+        For Converse, `model_input` holds file bytes as bytes, not as base64 text.
+        """
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from batch_pipeline.ledger import documents, on_demand
 from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.ledger.on_demand import OwedCall
 from batch_pipeline.providers.contract import LostAnswer, RefusedAnswer
+from batch_pipeline.requests.bodies import converse_call
 from batch_pipeline.requests.families import family_of, invocation_type
 from batch_pipeline.settings import Settings
 from batch_pipeline.stages.context import Context, open_context
@@ -150,11 +151,12 @@ class Courier:
         context, ledger = self._context, self._ledger()
         model = context.on_demand_model
         kind = invocation_type(family_of(model))
+        model_input = converse_call(request.model_input) if kind == "Converse" else request.model_input
         self._pace.take(request.tokens)
         for busy in range(_MOST_BUSY_ANSWERS):
             call = on_demand.intend(ledger, context.key, request.record_id, model)
             try:
-                output = context.provider.answer(model, kind, request.model_input)
+                output = context.provider.answer(model, kind, model_input)
             except RefusedAnswer as error:
                 if error.code in _RETRY_LATER and busy + 1 < _MOST_BUSY_ANSWERS and not self._stop.is_set():
                     on_demand.unsent(ledger, call)
