@@ -20,7 +20,6 @@ from batch_pipeline.errors import TerminalError
 from batch_pipeline.local.folder_lock import FolderLock
 from batch_pipeline.local.ports import LOOPBACK, free_ports, is_open
 from batch_pipeline.local.processes import ServerFailed, ServerProcess, end_orphan
-from batch_pipeline.workspace import atomic_path
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -146,8 +145,7 @@ class EmbeddedObjectStore:
         )
         self._process.start()
         self._process.wait_ready(self._writable, START_SECONDS)
-        with atomic_path(self._ports_file) as partial:
-            partial.write_text(json.dumps(asdict(self._ports)))
+        _write_private(self._ports_file, json.dumps(asdict(self._ports)))
 
     def _stop(self) -> None:
         if self._process is not None:
@@ -248,8 +246,15 @@ def _options(folder: Path, ports: _Ports) -> list[str]:
 def _write_once(path: Path, text: str) -> None:
     """Keys must stay the same for as long as the objects do."""
     if not path.exists():
-        with atomic_path(path) as partial:
-            partial.write_text(text)
+        _write_private(path, text)
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Whole or not at all, and closed to others before the first byte: it may hold keys."""
+    partial = path.with_name(f".{path.name}.partial")
+    partial.touch(mode=0o600)
+    partial.write_text(text)
+    partial.replace(path)
 
 
 def _identities() -> str:

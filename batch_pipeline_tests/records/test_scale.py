@@ -41,13 +41,13 @@ def test_no_row_makes_the_server_read_the_whole_tenant(
     for _ in range(2):
         import_migration(postgres_url, TARGET, workspace)
     rollback(postgres_url, TARGET)
-    read = dict(
+    read: dict[str, int] = dict(
         query(
             "SELECT relname, coalesce(sum(idx_tup_read), 0) FROM pg_stat_user_indexes"
             " WHERE schemaname = 'recruiting' GROUP BY relname"
         )
     )
-    scanned = dict(
+    scanned: dict[str, int] = dict(
         query("SELECT relname, seq_tup_read FROM pg_stat_user_tables WHERE schemaname = 'recruiting'")
     )
     for table in ("person", "application", "stage_move", "attachment"):

@@ -55,7 +55,7 @@ def test_nasty_texts_arrive_unchanged(postgres_url: str, tmp_path: Path, query: 
     ]
     workspace = write(tmp_path, rows)
     import_migration(postgres_url, TARGET, workspace)
-    held = dict(query("SELECT source_id, title FROM job"))
+    held: dict[str, str] = dict(query("SELECT source_id, title FROM job"))
     assert [held[f"n{number}"] for number in range(len(NASTY))] == NASTY
     assert dict(query("SELECT source_id, raw ->> 'Title' FROM job WHERE source_id <> 'j1'")) == {
         f"n{number}": text for number, text in enumerate(NASTY)
