@@ -39,7 +39,7 @@ $(READY): requirements.lock pyproject.toml
 	  uv pip install --quiet --python $(BIN)/python --no-build-isolation --no-deps --editable . ; \
 	else \
 	  $(PYTHON) -m venv $(VENV) && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --requirement requirements.lock && \
 	  $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable . ; \
 	fi
 	@touch $(READY)
