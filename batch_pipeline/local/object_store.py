@@ -142,6 +142,7 @@ class EmbeddedObjectStore:
             cwd=self._folder,
             environment=_MEMORY,
             stop_seconds=_STOP_SECONDS,
+            death_signal=signal.SIGKILL,  # nobody would be left to end it when it hangs on SIGTERM (seen)
         )
         self._process.start()
         self._process.wait_ready(self._writable, START_SECONDS)

@@ -45,7 +45,8 @@ class ServerProcess:
     """One child server: `start()`, `wait_ready(probe)`, `stop()`; or a `with` block around it.
 
     `stop_signal` asks for an orderly end; what is left of the process group after `stop_seconds`
-    is killed. `pid_file` remembers the child for whoever finds the folder after we were killed.
+    is killed. `death_signal` is what the kernel sends when we were killed ourselves: the stop signal
+    unless the server is known to linger on it. `pid_file` remembers the child for whoever finds the folder after we were killed.
     """
 
     name: str
@@ -56,6 +57,7 @@ class ServerProcess:
     run_as: RunAs | None = None
     stop_signal: signal.Signals = signal.SIGTERM
     stop_seconds: float = 20.0
+    death_signal: signal.Signals | None = None
     pid_file: Path | None = None
     _child: subprocess.Popen[bytes] | None = field(default=None, init=False, repr=False)
 
@@ -88,7 +90,7 @@ class ServerProcess:
                 user=self.run_as.uid if self.run_as else None,
                 group=self.run_as.gid if self.run_as else None,
                 extra_groups=[] if self.run_as else None,
-                preexec_fn=_die_with(os.getpid(), self.stop_signal),  # noqa: PLW1509 - two libc calls only
+                preexec_fn=_die_with(os.getpid(), self.death_signal or self.stop_signal),  # noqa: PLW1509 - two libc calls only
             )
         if self.pid_file is not None:
             self.pid_file.write_text(str(self._child.pid))
@@ -180,13 +182,13 @@ def end_orphan(pid_file: Path, marks: Sequence[str], stop_signal: signal.Signals
     pid_file.unlink()
 
 
-def _die_with(parent: int, stop_signal: signal.Signals) -> Callable[[], None] | None:
+def _die_with(parent: int, death_signal: signal.Signals) -> Callable[[], None] | None:
     if _libc is None:
         return None
     prctl = _libc.prctl
 
     def tie() -> None:
-        prctl(_PR_SET_PDEATHSIG, int(stop_signal), 0, 0, 0)
+        prctl(_PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
         if os.getppid() != parent:  # the parent died before the tie was made
             os._exit(1)
 

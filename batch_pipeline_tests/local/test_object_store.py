@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -144,11 +145,18 @@ def test_a_killed_owner_takes_its_server_along_and_the_folder_starts_again(folde
     pid = int((folder / "server.pid").read_text())
     owner.kill()
     owner.wait()
+    wait_until_gone(pid)
     owner.stdout.close()
     with EmbeddedObjectStore(folder) as store:
         assert [bucket["Name"] for bucket in store.client().list_buckets()["Buckets"]] == ["kept-bucket"]
         assert store.endpoint == endpoint
-    assert command_of(pid) is None
+
+
+def wait_until_gone(pid: int) -> None:
+    deadline = time.monotonic() + 20
+    while command_of(pid) is not None:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def _server_command(store: EmbeddedObjectStore) -> str:

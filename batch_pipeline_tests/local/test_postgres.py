@@ -67,9 +67,20 @@ def test_a_killed_owner_takes_its_server_along_and_the_folder_starts_again(folde
     pid = postmaster(folder)
     owner.kill()
     owner.wait()
+    wait_until_gone(pid)
     with EmbeddedPostgres(folder) as server, psycopg.connect(server.url) as connection:
         assert connection.execute("SELECT 1").fetchone() == (1,)
-    wait_until_gone(pid)
+    owner.stdout.close()
+
+
+def test_the_folder_is_taken_over_while_a_killed_owners_server_still_ends(folder: Path) -> None:
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, str(folder)], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    owner.stdout.readline()
+    owner.kill()
+    owner.wait()
+    with EmbeddedPostgres(folder) as server, psycopg.connect(server.url):
+        pass
     owner.stdout.close()
 
 
