@@ -23,13 +23,14 @@ class PlannedDocument:
 def register(ledger: LedgerConnection, key: str, documents: Iterable[PlannedDocument]) -> int:
     """Make documents known as owed; those already known keep what they have.
 
-    A request that changed (other text, other prompt) is taken over while nothing was sent for it.
+    A request that changed (other text, other prompt) is taken over while nothing is under way for it:
+    what earlier attempts asked is settled, and the next one asks what this code would ask.
 
     Returns:
         How many were new.
 
     Raises:
-        LedgerConflict: a request that was already sent or answered would now be another one.
+        LedgerConflict: a request that is under way would now be another one.
     """
     with ledger.transaction():
         ledger.sql.execute(
@@ -56,7 +57,7 @@ def register(ledger: LedgerConnection, key: str, documents: Iterable[PlannedDocu
         ledger.sql.execute(
             "update document d set request_digest = p.request_digest, route = p.route from planned p "
             "where d.migration = %s and d.record_id = p.record_id and d.state = 'owed' "
-            "and d.attempts = 0 and d.request_digest <> p.request_digest",
+            "and d.request_digest <> p.request_digest",
             (key,),
         )
         inserted = ledger.sql.execute(

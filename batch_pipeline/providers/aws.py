@@ -76,7 +76,9 @@ def clients(region: str | None = None, profile: str | None = None) -> AwsClients
 
 def _session(region: str | None, profile: str | None) -> boto3.Session:
     try:
-        return boto3.Session(region_name=region, profile_name=profile)
+        # boto3 itself reads AWS_DEFAULT_REGION only; every other SDK of AWS reads AWS_REGION
+        named = region or os.environ.get("AWS_DEFAULT_REGION") or os.environ.get("AWS_REGION")
+        return boto3.Session(region_name=named, profile_name=profile)
     except BotoCoreError as error:
         raise ConfigurationError(
             "AWS_PROFILE", profile or os.environ.get("AWS_PROFILE", "(not set)"), str(error)

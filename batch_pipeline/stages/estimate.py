@@ -3,13 +3,11 @@
 from decimal import Decimal
 from typing import Any
 
-import polars as pl
-
 from batch_pipeline.costs.prices import price_of, rates
 from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.dedup import dedup
 from batch_pipeline.stages.raw import read_raw
-from batch_pipeline.stages.shards import plan_shards
+from batch_pipeline.stages.shards import write_plan
 
 # Measured on our own prompt and answers: UTF-8 bytes per token of CV text, and tokens of one answer.
 _BYTES_PER_TOKEN = 3
@@ -21,17 +19,17 @@ def estimate(context: Context) -> dict[str, Any]:
     with context.ledger.exclusive(f"files of {context.key}"):
         read_raw(context)
         deduped = dedup(context)
-        planned = plan_shards(context)
-    lines = pl.read_parquet(context.workspace.request_lines, columns=["length"])
-    tokens = int(lines["length"].sum()) // _BYTES_PER_TOKEN
-    answers = lines.height * _ANSWER_TOKENS
+        made = write_plan(context)
+    batch = made.lines.height - len(made.left)
+    tokens = made.bytes // _BYTES_PER_TOKEN
+    answers = batch * _ANSWER_TOKENS
     figures: dict[str, Any] = {
         "references": deduped.references,
-        "distinct CVs": planned.documents,
-        "by batch": planned.batch,
-        "on demand": planned.on_demand,
-        "jobs": planned.shards,
-        "bytes to upload": planned.bytes,
+        "distinct CVs": made.cvs.height,
+        "by batch": batch,
+        "on demand": made.cvs.height - batch,
+        "jobs": len(made.shards),
+        "bytes to upload": made.bytes,
         "input tokens of batch, estimated": tokens,
         "output tokens of batch, estimated": answers,
     }

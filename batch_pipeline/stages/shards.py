@@ -38,11 +38,22 @@ class JsonlShards:
     new_in_ledger: int
 
 
-def plan_shards(context: Context) -> JsonlShards:
-    """Write the requests, plan the shards, and make every document known to the ledger as owed.
+@dataclass(frozen=True)
+class Plan:
+    """Requests as they would be sent; nothing is in the ledger yet."""
 
-    The same documents give the same bytes and the same shards.
-    """
+    cvs: pl.DataFrame
+    lines: pl.DataFrame
+    shards: tuple[pl.DataFrame, ...]
+    left: frozenset[str]  # record ids no legal job can hold
+
+    @property
+    def bytes(self) -> int:
+        return sum(int(shard["length"].sum()) for shard in self.shards)
+
+
+def write_plan(context: Context) -> Plan:
+    """Write the requests and the shard table; the same documents give the same bytes and shards."""
     workspace = context.workspace
     cvs = pl.read_parquet(workspace.documents).filter(pl.col("verdict") == "cv").sort("md5")
     lines = write_requests(
@@ -53,46 +64,45 @@ def plan_shards(context: Context) -> JsonlShards:
         workspace.request_lines,
     )
     planned = plan(lines["length"].to_list(), context.limits)
-    shards = [lines[part.start : part.stop] for part in planned.shards]
-    write_parquet(
-        pl.DataFrame(
-            [
-                (
-                    shard_digest(shard),
-                    shard.height,
-                    int(shard["length"].sum()),
-                    shard["record_id"][0],
-                    shard["record_id"][-1],
-                )
-                for shard in shards
-            ],
-            schema=SCHEMA,
-            orient="row",
-        ),
-        workspace.shards,
-    )
-    left = {record for part in planned.on_demand for record in lines[part.start : part.stop]["record_id"]}
-    new = ledger_documents.register(context.ledger, context.key, _planned(context, cvs, lines, left))
-    migrations.mark_planned(context.ledger, context.key)
+    shards = tuple(lines[part.start : part.stop] for part in planned.shards)
+    rows = [
+        (
+            shard_digest(shard),
+            shard.height,
+            int(shard["length"].sum()),
+            shard["record_id"][0],
+            shard["record_id"][-1],
+        )
+        for shard in shards
+    ]
+    write_parquet(pl.DataFrame(rows, schema=SCHEMA, orient="row"), workspace.shards)
+    left = (record for part in planned.on_demand for record in lines[part.start : part.stop]["record_id"])
+    return Plan(cvs, lines, shards, frozenset(left))
+
+
+def plan_shards(context: Context) -> JsonlShards:
+    """Plan, and make every document known to the ledger as owed; nothing is sent."""
+    made = write_plan(context)
+    with context.ledger.transaction():
+        new = ledger_documents.register(context.ledger, context.key, _planned(context, made))
+        migrations.mark_planned(context.ledger, context.key)
     result = JsonlShards(
-        documents=cvs.height,
-        batch=lines.height - len(left),
-        on_demand=cvs.height - lines.height + len(left),
-        shards=len(shards),
-        bytes=sum(int(shard["length"].sum()) for shard in shards),
+        documents=made.cvs.height,
+        batch=made.lines.height - len(made.left),
+        on_demand=made.cvs.height - made.lines.height + len(made.left),
+        shards=len(made.shards),
+        bytes=made.bytes,
         new_in_ledger=new,
     )
     migrations.keep_report(context.ledger, context.key, {"jsonl_shards": asdict(result)})
     return result
 
 
-def _planned(
-    context: Context, cvs: pl.DataFrame, lines: pl.DataFrame, left: set[str]
-) -> Iterator[PlannedDocument]:
-    for record_id, md5, digest in lines.select("record_id", "md5", "request_digest").iter_rows():
-        yield PlannedDocument(record_id, md5, digest, "on_demand" if record_id in left else "batch")
+def _planned(context: Context, made: Plan) -> Iterator[PlannedDocument]:
+    for record_id, md5, digest in made.lines.select("record_id", "md5", "request_digest").iter_rows():
+        yield PlannedDocument(record_id, md5, digest, "on_demand" if record_id in made.left else "batch")
     version = context.on_demand_requests.prompt_version
-    shown = cvs.filter(pl.col("route") == "on_demand")
+    shown = made.cvs.filter(pl.col("route") == "on_demand")
     for record_id, md5, sha256 in shown.select("record_id", "md5", "sha256").iter_rows():
         digest = hashlib.sha256(f"{version} {sha256}".encode()).hexdigest()
         yield PlannedDocument(record_id, md5, digest, "on_demand")
