@@ -24,7 +24,8 @@ def register(ledger: LedgerConnection, key: str, documents: Iterable[PlannedDocu
     """Make documents known as owed; those already known keep what they have.
 
     A request that changed (other text, other prompt) is taken over while nothing is under way for it:
-    what earlier attempts asked is settled, and the next one asks what this code would ask.
+    what earlier attempts asked is settled, and the next one asks what this code would ask. A document
+    that is no longer planned is withdrawn while it is only owed and was never sent.
 
     Returns:
         How many were new.
@@ -58,6 +59,15 @@ def register(ledger: LedgerConnection, key: str, documents: Iterable[PlannedDocu
             "update document d set request_digest = p.request_digest, route = p.route from planned p "
             "where d.migration = %s and d.record_id = p.record_id and d.state = 'owed' "
             "and d.request_digest <> p.request_digest",
+            (key,),
+        )
+        ledger.sql.execute(
+            "delete from document d where d.migration = %s and d.state = 'owed' "
+            "and not exists (select from planned p where p.record_id = d.record_id) "
+            "and not exists (select from job_document j where (j.migration, j.record_id) = "
+            "(d.migration, d.record_id)) "
+            "and not exists (select from on_demand_call c where (c.migration, c.record_id) = "
+            "(d.migration, d.record_id))",
             (key,),
         )
         inserted = ledger.sql.execute(
