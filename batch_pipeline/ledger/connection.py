@@ -28,6 +28,7 @@ class LedgerConnection:
         Raises:
             ConfigurationError: the address is no PostgreSQL URL.
             TransientError: the server does not answer.
+            LedgerConflict: a newer version of this program has used the ledger.
         """
         try:
             connection = psycopg.connect(
@@ -45,7 +46,11 @@ class LedgerConnection:
                 "DATABASE_URL", "(hidden)", "give postgresql://user@host/database"
             ) from None
         if upgrade:
-            migrate(connection)
+            try:
+                migrate(connection)
+            except BaseException:
+                connection.close()
+                raise
         return cls(connection)
 
     @contextmanager

@@ -11,8 +11,10 @@ from typing import Any
 
 from psycopg.types.json import Jsonb
 
+from batch_pipeline.errors import LedgerConflict
 from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.ledger.states import JobState
+from batch_pipeline.ledger.words import storable
 from batch_pipeline.providers.contract import JobReport, JobRequest
 
 
@@ -80,11 +82,24 @@ def reserve(ledger: LedgerConnection, key: str, reservations: Sequence[Reservati
     """Write every intent of one plan, and mark its records as sent, before the first call.
 
     All or nothing: a sensor never sees half of a migration reserved. The database refuses a record
-    that is already in an unsettled job.
+    that is already in an unsettled job or call.
+
+    Raises:
+        LedgerConflict: a record is not owed.
     """
     with ledger.transaction():
         for reservation in reservations:
             request = reservation.request
+            sent = ledger.sql.execute(
+                "update document set state = 'sent', attempts = attempts + 1 "
+                "where migration = %s and record_id = any(%s) and state = 'owed'",
+                (key, list(reservation.record_ids)),
+            ).rowcount
+            if sent != len(reservation.record_ids):
+                raise LedgerConflict(
+                    f"job {request.name}: {len(reservation.record_ids) - sent} of its "
+                    f"{len(reservation.record_ids)} records are not owed; nothing was reserved"
+                )
             row = ledger.sql.execute(
                 "insert into job (migration, shard_digest, attempt, account, name, token, model, "
                 "invocation_type, input_uri, output_uri, timeout_hours, records, bytes) "
@@ -112,11 +127,6 @@ def reserve(ledger: LedgerConnection, key: str, reservations: Sequence[Reservati
             ):
                 for record_id in reservation.record_ids:
                     copy.write_row((row["id"], key, record_id))
-            ledger.sql.execute(
-                "update document d set state = 'sent', attempts = attempts + 1 from job_document j "
-                "where j.job = %s and d.migration = j.migration and d.record_id = j.record_id",
-                (row["id"],),
-            )
 
 
 def jobs(ledger: LedgerConnection, key: str, *states: JobState) -> list[Job]:
@@ -137,6 +147,17 @@ def open_jobs(ledger: LedgerConnection, limit: int = 1000) -> list[Job]:
             f"select {_COLUMNS} from job where state in ('accepted', 'running') "  # noqa: S608
             "order by checked_at nulls first, id limit %s",
             (limit,),
+        )
+    )
+
+
+def open_jobs_like(ledger: LedgerConnection, account: str, model: str) -> list[Job]:
+    """Accepted and running jobs that share one quota, of whichever migration."""
+    return _jobs(
+        ledger.sql.execute(
+            f"select {_COLUMNS} from job where state in ('accepted', 'running') "  # noqa: S608
+            "and account = %s and model = %s order by id",
+            (account, model),
         )
     )
 
@@ -233,11 +254,11 @@ def apply_report(ledger: LedgerConnection, job: Job, report: JobReport) -> bool:
             "deadline = coalesce(%s, deadline), ended_at = case when %s = 'ended' "
             "then coalesce(%s, ended_at, now()) end, checked_at = now() "
             "where id = %s and state in ('accepted', 'running') and "
-            "(state, coalesce(provider_status, '')) is distinct from (%s, %s) returning migration",
+            "(state, coalesce(provider_status, ''), counts) is distinct from (%s, %s, %s) returning migration",
             (
                 state,
                 report.status,
-                report.message,
+                storable(report.message),
                 Jsonb(counts),
                 report.deadline,
                 state,
@@ -245,6 +266,7 @@ def apply_report(ledger: LedgerConnection, job: Job, report: JobReport) -> bool:
                 job.id,
                 state,
                 report.status,
+                Jsonb(counts),
             ),
         ).fetchone()
         if row is None:

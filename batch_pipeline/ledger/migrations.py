@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import psycopg
 from psycopg.types.json import Jsonb
 
 from batch_pipeline.errors import LedgerConflict
 from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.ledger.states import Standing
+from batch_pipeline.ledger.words import storable
 
 
 def record(ledger: LedgerConnection, key: str, tenant: str, file_digest: str) -> None:
@@ -68,8 +70,27 @@ def mark_planned(ledger: LedgerConnection, key: str) -> None:
 
 def hold(ledger: LedgerConnection, key: str, why: str) -> None:
     """Send nothing more for this migration until `release`."""
+    why = storable(why) or ""
     ledger.sql.execute("update migration set hold = %s, updated_at = now() where key = %s", (why, key))
     note(ledger, key, "held", {"why": why})
+
+
+def hold_once(ledger: LedgerConnection, key: str, about: str, why: str) -> bool:
+    """Hold the first time this is found out about `about`; a release then means: go on all the same.
+
+    Returns:
+        Whether it was the first time, and the migration is held now.
+    """
+    with ledger.transaction():
+        known = ledger.sql.execute(
+            "select 1 from event where migration = %s and kind = 'asked' and detail ->> 'about' = %s",
+            (key, about),
+        ).fetchone()
+        if known is not None:
+            return False
+        note(ledger, key, "asked", {"about": about})
+        hold(ledger, key, why)
+    return True
 
 
 def release(ledger: LedgerConnection, key: str) -> None:
@@ -82,8 +103,15 @@ def release(ledger: LedgerConnection, key: str) -> None:
 
 
 def set_state(ledger: LedgerConnection, key: str, state: str) -> None:
-    ledger.sql.execute("update migration set state = %s, updated_at = now() where key = %s", (state, key))
-    note(ledger, key, state, {})
+    """Raises LedgerConflict where the database allows no such step: an imported migration is only erased."""
+    with ledger.transaction():
+        try:
+            ledger.sql.execute(
+                "update migration set state = %s, updated_at = now() where key = %s", (state, key)
+            )
+        except psycopg.errors.CheckViolation as error:
+            raise LedgerConflict(f"{error.diag.message_primary}; nothing was changed") from None
+        note(ledger, key, state, {})
 
 
 def keep_report(ledger: LedgerConnection, key: str, report: dict[str, Any]) -> None:

@@ -6,8 +6,11 @@ intent, is never sent again by itself, and a person decides (`batch-pipeline res
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from batch_pipeline.errors import LedgerConflict
 from batch_pipeline.ledger.connection import LedgerConnection
+from batch_pipeline.ledger.words import storable
 
 
 @dataclass(frozen=True)
@@ -37,21 +40,32 @@ def open_calls(ledger: LedgerConnection, key: str) -> list[tuple[int, str]]:
 
 
 def intend(ledger: LedgerConnection, key: str, record_id: str, model: str) -> int:
-    """Write that a call is about to leave; return its id."""
+    """Write that a call is about to leave; return its id.
+
+    Raises:
+        LedgerConflict: the record is not owed: a call for it would be a second payment.
+    """
     with ledger.transaction():
         row = ledger.sql.execute(
             "insert into on_demand_call (migration, record_id, attempt, model) "
             "select migration, record_id, (select coalesce(max(attempt), 0) + 1 from on_demand_call c "
             "where c.migration = d.migration and c.record_id = d.record_id), %s "
-            "from document d where migration = %s and record_id = %s returning id",
+            "from document d where migration = %s and record_id = %s and state = 'owed' for update returning id",
             (model, key, record_id),
         ).fetchone()
-        assert row is not None
+        if row is None:
+            raise LedgerConflict(f"migration {key}: record {record_id} is not owed; no call was made")
         ledger.sql.execute(
             "update document set state = 'sent', attempts = attempts + 1 where migration = %s and record_id = %s",
             (key, record_id),
         )
     return int(row["id"])
+
+
+def _still_open(row: dict[str, Any] | None, call: int) -> dict[str, Any]:
+    if row is None:
+        raise LedgerConflict(f"on-demand call {call} has ended already; nothing was changed")
+    return row
 
 
 def answered(
@@ -60,11 +74,11 @@ def answered(
     """The paid answer and its settlement, in one transaction."""
     with ledger.transaction():
         row = ledger.sql.execute(
-            "update on_demand_call set state = 'answered', ended_at = now(), line = %s where id = %s "
+            "update on_demand_call set state = 'answered', ended_at = now(), line = %s where id = %s and state = 'intent' "
             "returning migration, record_id",
             (line, call),
         ).fetchone()
-        assert row is not None
+        row = _still_open(row, call)
         ledger.sql.execute(
             "update document set state = 'answered', answered_by_call = %s, input_tokens = %s, "
             "output_tokens = %s where migration = %s and record_id = %s",
@@ -77,10 +91,10 @@ def refused(ledger: LedgerConnection, call: int, code: int, message: str, max_at
     with ledger.transaction():
         row = ledger.sql.execute(
             "update on_demand_call set state = 'error', ended_at = now(), error_code = %s, "
-            "error_message = %s where id = %s returning migration, record_id",
-            (code, message[:300], call),
+            "error_message = %s where id = %s and state = 'intent' returning migration, record_id",
+            (code, storable(message[:300]), call),
         ).fetchone()
-        assert row is not None
+        row = _still_open(row, call)
         ledger.sql.execute(
             "update document set state = case when attempts >= %(most)s then 'failed' else 'owed' end, "
             "reason = case when attempts >= %(most)s then "
@@ -90,7 +104,7 @@ def refused(ledger: LedgerConnection, call: int, code: int, message: str, max_at
             {
                 "most": max_attempts,
                 "code": code,
-                "message": message[:300],
+                "message": storable(message[:300]),
                 "key": row["migration"],
                 "record": row["record_id"],
             },
@@ -101,11 +115,11 @@ def unsent(ledger: LedgerConnection, call: int) -> None:
     """The call never reached the provider, or a person accepts that it is paid again."""
     with ledger.transaction():
         row = ledger.sql.execute(
-            "update on_demand_call set state = 'unsent', ended_at = now() where id = %s "
+            "update on_demand_call set state = 'unsent', ended_at = now() where id = %s and state = 'intent' "
             "returning migration, record_id",
             (call,),
         ).fetchone()
-        assert row is not None
+        row = _still_open(row, call)
         ledger.sql.execute(
             "update document set state = 'owed', attempts = greatest(attempts - 1, 0) "
             "where migration = %s and record_id = %s",
@@ -118,10 +132,10 @@ def given_up(ledger: LedgerConnection, call: int) -> None:
     with ledger.transaction():
         row = ledger.sql.execute(
             "update on_demand_call set state = 'error', ended_at = now(), error_message = 'given up' "
-            "where id = %s returning migration, record_id",
+            "where id = %s and state = 'intent' returning migration, record_id",
             (call,),
         ).fetchone()
-        assert row is not None
+        row = _still_open(row, call)
         ledger.sql.execute(
             "update document set state = 'failed', reason = 'given_up' where migration = %s and record_id = %s",
             (row["migration"], row["record_id"]),

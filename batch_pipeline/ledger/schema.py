@@ -6,6 +6,8 @@ from typing import Any, Final
 import psycopg
 from psycopg import sql
 
+from batch_pipeline.errors import LedgerConflict
+
 SCHEMA: Final = "batch_ledger"
 _LOCK: Final = 0x62_70_6C_65_64  # one process migrates the schema at a time
 
@@ -21,6 +23,9 @@ def migrate(connection: psycopg.Connection[dict[str, Any]]) -> list[str]:
     """Bring the ledger to this code's version; return the versions that were applied.
 
     Every version runs in the same transaction as the note that it ran.
+
+    Raises:
+        LedgerConflict: a newer version of this program has used the ledger.
     """
     applied = []
     with connection.transaction():
@@ -32,7 +37,12 @@ def migrate(connection: psycopg.Connection[dict[str, Any]]) -> list[str]:
             "(name text primary key, applied_at timestamptz not null default now())"
         )
         known = {row["name"] for row in connection.execute("select name from schema_version")}
-        for name, statements in versions():
+        ours = versions()
+        if newer := known - {name for name, _ in ours}:
+            raise LedgerConflict(
+                f"the ledger's schema is newer than this program ({', '.join(sorted(newer))}): upgrade the program"
+            )
+        for name, statements in ours:
             if name in known:
                 continue
             connection.execute(statements.encode())

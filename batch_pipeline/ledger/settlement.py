@@ -8,6 +8,7 @@ from psycopg.types.json import Jsonb
 
 from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.ledger.jobs import Job
+from batch_pipeline.ledger.words import storable
 
 MESSAGE_LIMIT = 300
 
@@ -55,9 +56,15 @@ def settle(
     with ledger.transaction():
         locked = ledger.sql.execute("select state from job where id = %s for update", (job.id,)).fetchone()
         assert locked is not None
-        if locked["state"] == "ended":
-            _write(ledger, job, outcomes, max_attempts, count_attempt=count_attempt)
-        return _sum(ledger, job)
+        if locked["state"] != "ended":
+            return _sum(ledger, job)
+        _write(ledger, job, outcomes, max_attempts, count_attempt=count_attempt)
+        settled = _sum(ledger, job)
+        ledger.sql.execute(
+            "insert into event (migration, kind, detail) values (%s, 'job settled', %s)",
+            (job.migration, Jsonb({"job": job.name, **vars(settled)})),
+        )
+        return settled
 
 
 def _write(
@@ -79,7 +86,7 @@ def _write(
                     outcome.record_id,
                     outcome.kind,
                     outcome.code,
-                    outcome.message[:MESSAGE_LIMIT] if outcome.message else None,
+                    storable(outcome.message[:MESSAGE_LIMIT]) if outcome.message else None,
                     outcome.input_tokens,
                     outcome.output_tokens,
                 )
@@ -137,12 +144,7 @@ def _sum(ledger: LedgerConnection, job: Job) -> JobSettlement:
         (job.id,),
     ).fetchone()
     assert row is not None
-    settlement = JobSettlement(**{name: int(value) for name, value in row.items()})
-    ledger.sql.execute(
-        "insert into event (migration, kind, detail) values (%s, 'job settled', %s)",
-        (job.migration, Jsonb({"job": job.name, **vars(settlement)})),
-    )
-    return settlement
+    return JobSettlement(**{name: int(value) for name, value in row.items()})
 
 
 def error_kinds(ledger: LedgerConnection, job: Job) -> list[tuple[int | None, str | None, int]]:

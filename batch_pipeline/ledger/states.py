@@ -23,6 +23,18 @@ TRANSITIONS: Final[frozenset[tuple[JobState, JobState]]] = frozenset(
     }
 )
 
+# `answered` is final: nothing leads out of it.
+DOCUMENT_TRANSITIONS: Final[frozenset[tuple[DocumentState, DocumentState]]] = frozenset(
+    {
+        ("owed", "sent"),
+        ("owed", "failed"),
+        ("sent", "answered"),
+        ("sent", "owed"),
+        ("sent", "failed"),
+        ("failed", "owed"),
+    }
+)
+
 Step = Literal["prepare", "submit", "wait", "answer", "finish", "done", "held", "paused"]
 
 
