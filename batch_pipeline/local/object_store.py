@@ -97,9 +97,11 @@ class EmbeddedObjectStore:
         )
 
     def create_bucket(self, name: str, versioned: bool = True) -> None:
-        """Make a bucket; versions on unless told otherwise, as erasure must prove itself against them."""
+        """Make a bucket, or find it made; versions on unless told otherwise: erasure must prove itself
+        against them."""
         client = self.client()
-        client.create_bucket(Bucket=name)
+        if name not in {bucket["Name"] for bucket in client.list_buckets()["Buckets"]}:
+            client.create_bucket(Bucket=name)
         if versioned:
             client.put_bucket_versioning(Bucket=name, VersioningConfiguration={"Status": "Enabled"})
 
