@@ -7,22 +7,24 @@ outputs lie below `<output>/<job id>/` and are found by listing, never by guessi
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, cast
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    ConnectTimeoutError,
-    EndpointConnectionError,
-    HTTPClientError,
-    ParamValidationError,
-)
+from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
 from batch_pipeline.errors import QuotaReached, TerminalError, TransientError
 from batch_pipeline.providers.aws import AwsClients
+from batch_pipeline.providers.aws_errors import (
+    NO_ANSWER,
+    NOT_REACHED,
+    MappedStream,
+    code_of,
+    is_busy,
+    mapped,
+    said,
+)
 from batch_pipeline.providers.contract import (
     Check,
     JobReport,
@@ -39,37 +41,10 @@ if TYPE_CHECKING:
 
 ENDED: Final = frozenset({"Completed", "PartiallyCompleted", "Failed", "Stopped", "Expired"})
 INPUT_NAME: Final = "records.jsonl"
-_BUSY: Final = frozenset({"ThrottlingException", "TooManyRequestsException", "ServiceUnavailableException"})
+# Words of a refusal that says: there is such a job, or such a token, already.
+_KNOWN_ALREADY: Final = ("in use", "already exists", "clientrequesttoken was used")
 # The clock of the ledger and that of the provider may differ by this much.
 _CLOCK_SKEW: Final = timedelta(minutes=15)
-
-
-@contextmanager
-def _mapped(what: str) -> Iterator[None]:
-    """Botocore's errors as ours, for a call that changes nothing or may be repeated safely."""
-    try:
-        yield
-    except ClientError as error:
-        code, status = _code(error)
-        if code in _BUSY or status >= 500:
-            raise TransientError(f"{what}: {_said(error)}") from None
-        raise TerminalError(f"{what}: {_said(error)}") from None
-    except (HTTPClientError, EndpointConnectionError) as error:
-        raise TransientError(f"{what}: {type(error).__name__}") from None
-    except BotoCoreError as error:
-        raise TerminalError(f"{what}: {error}") from None
-
-
-def _code(error: ClientError) -> tuple[str, int]:
-    return (
-        error.response.get("Error", {}).get("Code", ""),
-        error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0),
-    )
-
-
-def _said(error: ClientError) -> str:
-    code, status = _code(error)
-    return f"{code} ({status}) {error.response.get('Error', {}).get('Message', '')}".strip()
 
 
 @dataclass(frozen=True)
@@ -99,7 +74,7 @@ class Bedrock:
     def _check_bucket(self) -> Check:
         subject = f"bucket {self.bucket}"
         try:
-            with _mapped(subject):
+            with mapped(subject):
                 answer = self.aws.s3.head_bucket(Bucket=self.bucket, **self._owner)
         except (TransientError, TerminalError) as error:
             return Check(subject, False, f"{error}. Create it, or let these credentials reach it")
@@ -116,20 +91,22 @@ class Bedrock:
         key = f"{self.prefix}probe"
         subject = f"objects under s3://{self.bucket}/{self.prefix}"
         try:
-            with _mapped(subject):
-                self.aws.s3.put_object(Bucket=self.bucket, Key=key, Body=b"probe", **self._owner)
+            with mapped(subject):
+                put = self.aws.s3.put_object(Bucket=self.bucket, Key=key, Body=b"probe", **self._owner)
                 body = self.aws.s3.get_object(Bucket=self.bucket, Key=key, **self._owner)["Body"].read()
-                self.aws.s3.delete_object(Bucket=self.bucket, Key=key, **self._owner)
+                self._delete(key, put.get("VersionId"))
         except (TransientError, TerminalError) as error:
             return Check(
-                subject, False, f"{error}. Allow s3:PutObject, GetObject, DeleteObject and ListBucket"
+                subject,
+                False,
+                f"{error}. Allow s3:PutObject, GetObject, DeleteObject, DeleteObjectVersion and ListBucket",
             )
         return Check(subject, body == b"probe", "written, read and deleted")
 
     def _check_bedrock(self) -> Check:
         subject = f"Bedrock batch in {self.aws.region}"
         try:
-            with _mapped(subject):
+            with mapped(subject):
                 self.aws.bedrock.list_model_invocation_jobs(maxResults=1)
         except (TransientError, TerminalError) as error:
             return Check(subject, False, f"{error}. Allow bedrock:ListModelInvocationJobs and its kin")
@@ -149,7 +126,7 @@ class Bedrock:
         """
         folder = self._input_folder(name)
         key = folder + INPUT_NAME
-        with _mapped(f"upload of {name}"):
+        with mapped(f"upload of {name}"):
             self.aws.s3.upload_fileobj(
                 body,
                 self.bucket,
@@ -171,10 +148,18 @@ class Bedrock:
         return f"s3://{self.bucket}/{self.prefix}output/{name}/"
 
     def discard(self, name: str) -> None:
-        with _mapped(f"removal of the upload of {name}"):
-            self.aws.s3.delete_object(
-                Bucket=self.bucket, Key=self._input_folder(name) + INPUT_NAME, **self._owner
+        """Every version of the upload goes, not only its name."""
+        with mapped(f"removal of the upload of {name}"):
+            pages = self.aws.s3.get_paginator("list_object_versions").paginate(
+                Bucket=self.bucket, Prefix=self._input_folder(name), **self._owner
             )
+            for page in pages:
+                for entry in page.get("Versions", []):
+                    self._delete(entry["Key"], entry.get("VersionId"))
+
+    def _delete(self, key: str, version: str | None) -> None:
+        named: dict[str, Any] = {"VersionId": version} if version else {}
+        self.aws.s3.delete_object(Bucket=self.bucket, Key=key, **named, **self._owner)
 
     def create(self, request: JobRequest) -> str:
         """Start the job. One HTTP attempt: a lost answer is the caller's to resolve."""
@@ -196,37 +181,56 @@ class Bedrock:
             )
         except ClientError as error:
             raise self._refusal(request, error) from None
-        except (EndpointConnectionError, ConnectTimeoutError):
+        except NOT_REACHED:
             raise TransientError(f"job {request.name}: Bedrock was not reached; nothing was sent") from None
-        except HTTPClientError as error:
+        except NO_ANSWER as error:
             raise LostAnswer(f"job {request.name}: {type(error).__name__} after the request left") from None
-        except ParamValidationError as error:
+        except BotoCoreError as error:
             raise TerminalError(f"job {request.name}: {error}") from None
+        if not answer.get("jobArn"):
+            raise LostAnswer(f"job {request.name}: the answer names no job")
         return answer["jobArn"]
 
     @staticmethod
     def _refusal(request: JobRequest, error: ClientError) -> Exception:
-        """What a refusal means for money: only a 5xx, or a conflict, leaves a doubt."""
-        code, status = _code(error)
-        said = f"job {request.name}: {_said(error)}"
+        """What a refusal means for money: a 5xx, a conflict and a name or token in use leave a doubt."""
+        code, status = code_of(error)
+        words = f"job {request.name}: {said(error)}"
         if code == "ServiceQuotaExceededException":
-            return QuotaReached(said)
-        if code in _BUSY:
-            return TransientError(said)
-        in_use = "already in use" in said.lower() or "already exists" in said.lower()
-        if status >= 500 or code == "ConflictException" or in_use:
-            return LostAnswer(said)
-        return TerminalError(said)
+            return QuotaReached(words)
+        if is_busy(error):
+            return TransientError(words)
+        known = any(mark in words.lower() for mark in _KNOWN_ALREADY)
+        if status >= 500 or status == HTTPStatus.REQUEST_TIMEOUT or code == "ConflictException" or known:
+            return LostAnswer(words)
+        return TerminalError(words)
 
     def find(self, request: JobRequest, since: datetime) -> JobReport | None:
-        """By name and token among the jobs submitted since then; pages are followed to the end."""
-        with _mapped(f"look-up of {request.name}"):
+        """By name and token among the jobs submitted since then; pages are followed to the end.
+
+        How long an ended job stays in that list is not documented, so what the job may have written is
+        looked at too: its output folder is its own, and holds a folder named by its id.
+
+        Raises:
+            TerminalError: there is output under this job's name and the provider knows no such job.
+        """
+        with mapped(f"look-up of {request.name}"):
             for page in self.aws.bedrock.get_paginator("list_model_invocation_jobs").paginate(
                 nameContains=request.name, submitTimeAfter=since - _CLOCK_SKEW
             ):
                 for summary in page.get("invocationJobSummaries", []):
                     if summary["jobName"] == request.name and self._same(request, summary):
                         return _report(summary)
+            return self._found_by_output(request)
+
+    def _found_by_output(self, request: JobRequest) -> JobReport | None:
+        """The job whose output lies below this request's own output folder."""
+        folder = f"{self.prefix}output/{request.name}/"
+        keys = [str(entry["Key"]) for entry in self._objects(folder)]
+        for job_id in sorted({key.removeprefix(folder).partition("/")[0] for key in keys}):
+            answer = self.aws.bedrock.get_model_invocation_job(jobIdentifier=job_id)
+            if answer.get("clientRequestToken", request.token) == request.token:
+                return _report(answer)
         return None
 
     def _same(self, request: JobRequest, summary: "ModelInvocationJobSummaryTypeDef") -> bool:
@@ -238,7 +242,7 @@ class Bedrock:
         return token == request.token
 
     def reports(self, since: datetime) -> Iterator[JobReport]:
-        with _mapped("list of jobs"):
+        with mapped("list of jobs"):
             for page in self.aws.bedrock.get_paginator("list_model_invocation_jobs").paginate(
                 submitTimeAfter=since - _CLOCK_SKEW, PaginationConfig={"PageSize": 1000}
             ):
@@ -246,32 +250,34 @@ class Bedrock:
                     yield _report(summary)
 
     def report(self, provider_id: str) -> JobReport:
-        with _mapped(f"status of {provider_id}"):
+        with mapped(f"status of {provider_id}"):
             return _report(self.aws.bedrock.get_model_invocation_job(jobIdentifier=provider_id))
 
     def stop(self, provider_id: str) -> None:
-        try:
-            self.aws.bedrock.stop_model_invocation_job(jobIdentifier=provider_id)
-        except ClientError as error:
-            if _code(error)[0] not in {"ConflictException", "ValidationException"}:
-                with _mapped(f"stop of {provider_id}"):
+        with mapped(f"stop of {provider_id}"):
+            try:
+                self.aws.bedrock.stop_model_invocation_job(jobIdentifier=provider_id)
+            except ClientError as error:
+                # it ended in between: a stop races the end of the job
+                if code_of(error)[0] not in {"ConflictException", "ValidationException"}:
                     raise
 
     def outputs(self, name: str, provider_id: str) -> list[OutputFile]:
         """The `.out` files below the job's own folder, manifest left out."""
         job_id = provider_id.rpartition("/")[2]
         folder = f"{self.prefix}output/{name}/{job_id}/"
-        with _mapped(f"list of the outputs of {name}"):
+        with mapped(f"list of the outputs of {name}"):
             return [
                 OutputFile(entry["Key"], entry["Size"])
                 for entry in self._objects(folder)
                 if entry["Key"].endswith(".jsonl.out")
             ]
 
-    def open(self, file: OutputFile) -> BinaryIO:
-        with _mapped("read of an output file"):
-            body: Any = self.aws.s3.get_object(Bucket=self.bucket, Key=file.key, **self._owner)["Body"]
-            return cast("BinaryIO", body)
+    def open(self, file: OutputFile) -> MappedStream:
+        what = "read of an output file"
+        with mapped(what):
+            body = self.aws.s3.get_object(Bucket=self.bucket, Key=file.key, **self._owner)["Body"]
+        return MappedStream(body, what)
 
     def _objects(self, prefix: str) -> list[dict[str, Any]]:
         pages = self.aws.s3.get_paginator("list_objects_v2").paginate(
@@ -297,15 +303,25 @@ class Bedrock:
                 accept="application/json",
             )["body"].read()
         except ClientError as error:
-            code, status = _code(error)
-            if code in {"ModelTimeoutException", "InternalServerException"} or status in {408, 500}:
-                raise LostAnswer(f"on-demand call: {code}") from None
-            raise RefusedAnswer(status, _said(error)) from None
-        except (EndpointConnectionError, ConnectTimeoutError):
+            code, status = code_of(error)
+            # whether a call that timed out or broke inside the service is billed is not documented
+            doubtful = status >= 500 or status == HTTPStatus.REQUEST_TIMEOUT
+            if doubtful and not is_busy(error):
+                raise LostAnswer(f"on-demand call: {code} ({status})") from None
+            raise RefusedAnswer(status, said(error)) from None
+        except NOT_REACHED:
             raise TransientError("on-demand call: Bedrock was not reached; nothing was sent") from None
-        except HTTPClientError as error:
+        except NO_ANSWER as error:
             raise LostAnswer(f"on-demand call: {type(error).__name__} after the request left") from None
-        output: Mapping[str, object] = json.loads(payload)
+        except ParamValidationError:
+            # botocore quotes the request, and the request is a CV
+            raise RefusedAnswer(400, "the SDK refused the request before it left") from None
+        except BotoCoreError as error:
+            raise TerminalError(f"on-demand call: {error}; nothing was sent") from None
+        try:
+            output: Mapping[str, object] = json.loads(payload)
+        except ValueError:
+            raise LostAnswer("on-demand call: the answer is no JSON") from None
         return output
 
 

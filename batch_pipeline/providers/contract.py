@@ -13,7 +13,7 @@ An on-demand call that the provider answers with an error raises `RefusedAnswer`
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import BinaryIO, Literal, Protocol
+from typing import BinaryIO, Literal, Protocol, Self
 
 from batch_pipeline.errors import BatchPipelineError
 
@@ -79,6 +79,14 @@ class OutputFile:
     size: int
 
 
+class ByteStream(Protocol):
+    """Bytes that end where the file ends: a connection that breaks raises TransientError."""
+
+    def read(self, size: int, /) -> bytes: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exc: object) -> None: ...
+
+
 class BatchProvider(Protocol):
     """One account at one provider, for one migration."""
 
@@ -119,7 +127,7 @@ class BatchProvider(Protocol):
     def outputs(self, name: str, provider_id: str) -> list[OutputFile]:
         """Files of answers the job has written, in a stable order."""
 
-    def open(self, file: OutputFile) -> BinaryIO:
+    def open(self, file: OutputFile) -> ByteStream:
         """A stream of one output file's bytes."""
 
     def answer(

@@ -14,10 +14,11 @@ there is one after all.
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
-from batch_pipeline.errors import LedgerConflict, QuotaReached, TerminalError
+from batch_pipeline.errors import LedgerConflict, QuotaReached, TerminalError, TransientError
 from batch_pipeline.ledger import documents, jobs, migrations
 from batch_pipeline.ledger.jobs import Job, Reservation
 from batch_pipeline.providers.contract import JobRequest, LostAnswer
@@ -29,6 +30,10 @@ from batch_pipeline.stages.harvest import Harvest, harvest
 # A full quota is looked at again after this long, or as soon as a job of the account ends.
 _QUOTA_PAUSE_SECONDS = 60.0
 _NAME_LIMIT = 63
+# A job is in the provider's list at once as far as anybody has seen; this leaves room for a slow one.
+_SHOWN_WITHIN = timedelta(minutes=5)
+# Jobs older than any that can still be running (168 hours) need not be looked for.
+_FORGOTTEN_WITHIN = timedelta(hours=168)
 
 
 @dataclass
@@ -68,13 +73,21 @@ def submit(context: Context) -> Submission:
 
 def _resolve_doubts(context: Context, done: Submission) -> None:
     for job in jobs.jobs(context.ledger, context.key, "intent"):
-        if job.sent_at is None:
-            continue
-        found = context.provider.find(job.request, job.sent_at)
-        if found is None:
-            continue
-        jobs.accept(context.ledger, job, found.provider_id, adopted=True)
-        done.adopted += 1
+        if job.sent_at is not None:
+            done.adopted += _adopt(context, job)
+
+
+def _adopt(context: Context, job: Job) -> bool:
+    """Take over the job that this very request started, if the provider knows one.
+
+    Asked before every create call: a ledger put back from a backup may have forgotten that it sent it.
+    """
+    found = context.provider.find(job.request, job.sent_at or job.reserved_at - _FORGOTTEN_WITHIN)
+    if found is None:
+        return False
+    jobs.mark_sent(context.ledger, job)
+    jobs.accept(context.ledger, job, found.provider_id, adopted=True)
+    return True
 
 
 def request_lines(context: Context, record_ids: Sequence[str]) -> pl.DataFrame:
@@ -181,6 +194,8 @@ def job_token(context: Context, name: str, digest: str, attempt: int) -> str:
         context.invocation_type,
         provider.input_uri(name),
         provider.output_uri(name),
+        provider.role_arn,
+        str(provider.bucket_owner),
         digest,
         str(settings.timeout_hours),
         str(settings.kms_key_id),
@@ -197,6 +212,9 @@ def _send(context: Context, done: Submission) -> None:
         if room <= 0:
             _wait(context, intents[number:], done)
             return
+        if _adopt(context, job):
+            done.adopted += 1
+            continue
         try:
             _send_one(context, job)
         except QuotaReached:
@@ -215,6 +233,7 @@ def _wait(context: Context, intents: Sequence[Job], done: Submission) -> None:
 def _send_one(context: Context, job: Job) -> None:
     lines = request_lines(context, _records_of(context, job))
     if shard_digest(lines) != job.shard_digest:
+        _require_time_to_be_found(job)
         jobs.void(context.ledger, job)
         raise LedgerConflict(
             f"job {job.name}: the requests in this workspace are not those it was reserved for; it was never "
@@ -226,11 +245,12 @@ def _send_one(context: Context, job: Job) -> None:
     try:
         provider_id = context.provider.create(job.request)
     except LostAnswer:
-        found = context.provider.find(job.request, job.sent_at or job.reserved_at)
-        if found is None:
+        if not _adopt(context, job):
             raise
-        jobs.accept(context.ledger, job, found.provider_id, adopted=True)
     except TerminalError as error:
+        if _adopt(context, job):
+            return
+        _require_time_to_be_found(job)
         with context.ledger.transaction():
             jobs.void(context.ledger, job)
             migrations.hold(context.ledger, context.key, str(error))
@@ -239,6 +259,19 @@ def _send_one(context: Context, job: Job) -> None:
     else:
         _check_not_another_jobs(context, job, provider_id)
         jobs.accept(context.ledger, job, provider_id)
+
+
+def _require_time_to_be_found(job: Job) -> None:
+    """An intent that left once before is given up only when the provider had time to show its job.
+
+    Raises:
+        TransientError: not yet; run again later.
+    """
+    if job.sent_at is not None and datetime.now(UTC) - job.sent_at < _SHOWN_WITHIN:
+        raise TransientError(
+            f"job {job.name} left {job.sent_at:%H:%M:%S} UTC without an answer and the provider does not show it "
+            f"yet; whether it exists is certain {_SHOWN_WITHIN.seconds // 60} minutes after that: run again then"
+        )
 
 
 def _check_not_another_jobs(context: Context, job: Job, provider_id: str) -> None:
