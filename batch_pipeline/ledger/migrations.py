@@ -82,15 +82,20 @@ def hold_once(ledger: LedgerConnection, key: str, about: str, why: str) -> bool:
         Whether it was the first time, and the migration is held now.
     """
     with ledger.transaction():
-        known = ledger.sql.execute(
-            "select 1 from event where migration = %s and kind = 'asked' and detail ->> 'about' = %s",
-            (key, about),
-        ).fetchone()
-        if known is not None:
+        if was_asked(ledger, key, about):
             return False
         note(ledger, key, "asked", {"about": about})
         hold(ledger, key, why)
     return True
+
+
+def was_asked(ledger: LedgerConnection, key: str, about: str) -> bool:
+    """Whether `hold_once` held the migration about this before."""
+    row = ledger.sql.execute(
+        "select 1 from event where migration = %s and kind = 'asked' and detail ->> 'about' = %s",
+        (key, about),
+    ).fetchone()
+    return row is not None
 
 
 def release(ledger: LedgerConnection, key: str) -> None:

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
-from batch_pipeline.errors import ConfigurationError
+import psycopg
+
+from batch_pipeline.errors import ConfigurationError, TransientError
 from batch_pipeline.ledger import migrations
 from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.migration import Catalogue, Migration
@@ -123,10 +125,15 @@ def open_context(
 
     Raises:
         ConfigurationError: the file or the environment is wrong.
-        TransientError: PostgreSQL does not answer.
+        TransientError: PostgreSQL does not answer, or went away in between: what was written is kept.
     """
     migration = Catalogue(settings.migrations).load(key)
     with LedgerConnection.open(settings.database_url.get_secret_value()) as ledger:
         migrations.record(ledger, key, migration.tenant, migration.digest)
         workspace = Workspace(settings.home.absolute(), key).create()
-        yield Context(settings, migration, workspace, ledger, progress, aws=aws)
+        try:
+            yield Context(settings, migration, workspace, ledger, progress, aws=aws)
+        except psycopg.OperationalError as error:
+            raise TransientError(
+                f"PostgreSQL went away ({type(error).__name__}): what was written is kept, run again"
+            ) from None

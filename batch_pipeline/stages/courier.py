@@ -22,11 +22,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
+import psycopg
 
 from batch_pipeline.answers.envelope import Answer, read, wrap
 from batch_pipeline.answers.messages import without_content
-from batch_pipeline.errors import BatchPipelineError, TerminalError, TransientError
-from batch_pipeline.ledger import documents, on_demand
+from batch_pipeline.errors import BatchPipelineError, LedgerConflict, TerminalError, TransientError
+from batch_pipeline.ledger import documents, migrations, on_demand
 from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.ledger.on_demand import OwedCall
 from batch_pipeline.providers.contract import LostAnswer, RefusedAnswer
@@ -39,6 +40,11 @@ from batch_pipeline.stages.vision import vision_blocks
 _RETRY_LATER = frozenset({408, 424, 429, 500, 502, 503, 504})
 _MOST_BUSY_ANSWERS = 8
 _CHUNK = 200
+# Refusals that are not about the document: the next one would be refused as well.
+_NOT_ABOUT_THE_DOCUMENT = frozenset({401, 403, 404})
+# So many first calls refused, and none answered: the next ones would be refused as well.
+_MOST_REFUSALS = 5
+_LEDGER_TRIES = 30
 
 
 @dataclass
@@ -82,6 +88,9 @@ class Courier:
         self._pace = _Pace(context.migration.on_demand.tokens_per_minute)
         self._local = threading.local()
         self._opened: list[LedgerConnection] = []
+        self._lock = threading.Lock()
+        self._answered = 0
+        self._refused = 0
 
     def run(self) -> None:
         owed = on_demand.owed_calls(self._context.ledger, self._context.key)
@@ -90,7 +99,7 @@ class Courier:
         with ThreadPoolExecutor(most) as pool, self._closing():
             under_way: set[Future[None]] = set()
             for request in self._requests(owed):
-                if self._stop.is_set():
+                if self._stop.is_set() or not self._may_send(self._context.ledger):
                     break
                 if len(under_way) >= 2 * most:
                     ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
@@ -100,6 +109,11 @@ class Courier:
             ended, _ = wait(under_way)
             done += _results(ended)
         _say(done=done, total=len(owed))
+
+    def _may_send(self, ledger: LedgerConnection) -> bool:
+        """Nobody paused, cancelled or held the migration meanwhile."""
+        standing = migrations.standing(ledger, self._context.key)
+        return standing.state == "open" and standing.hold is None
 
     @contextmanager
     def _closing(self) -> Iterator[None]:
@@ -121,7 +135,13 @@ class Courier:
         builder = self._context.on_demand_requests
         for start in range(0, len(owed), _CHUNK):
             calls = {call.md5: call for call in owed[start : start + _CHUNK]}
-            for row in self._rows(list(calls)).iter_rows(named=True):
+            rows = self._rows(list(calls))
+            if rows.height != len(calls):
+                raise LedgerConflict(
+                    f"migration {self._context.key}: {len(calls) - rows.height} documents that are owed are not in "
+                    "this workspace; materialise raw_cvs, deduped_cvs and jsonl_shards again"
+                )
+            for row in rows.iter_rows(named=True):
                 record_id = calls[row["md5"]].record_id
                 if not row["needs_vision"]:
                     yield _Request(record_id, builder.text(row["text"]), len(row["text"]) // 4 + 1500)
@@ -162,10 +182,9 @@ class Courier:
                     on_demand.unsent(ledger, call)
                     self._pace.back_off(busy)
                     continue
-                again = context.migration.limits.attempts if error.code in _RETRY_LATER else 0
-                on_demand.refused(ledger, call, error.code, without_content(str(error)), again)
+                self._settle_refusal(ledger, call, error)
                 return
-            except TransientError:
+            except (TransientError, TerminalError):
                 on_demand.unsent(ledger, call)
                 raise
             except LostAnswer:
@@ -175,8 +194,50 @@ class Courier:
             line = wrap(request.record_id, {}, output)
             entry = read(line)
             tokens = (entry.input_tokens, entry.output_tokens) if isinstance(entry, Answer) else (None, None)
-            on_demand.answered(ledger, call, line, *tokens)
+            self._keep(call, line, tokens)
+            with self._lock:
+                self._answered += 1
             return
+
+    def _settle_refusal(self, ledger: LedgerConnection, call: int, error: RefusedAnswer) -> None:
+        """Hold the migration where the refusal says that every further call would be refused too."""
+        context = self._context
+        said = without_content(str(error))
+        if error.code in _NOT_ABOUT_THE_DOCUMENT:
+            on_demand.unsent(ledger, call)
+            self._hold(ledger, f"an on-demand call was refused: {said}")
+            return
+        again = context.migration.limits.attempts if error.code in _RETRY_LATER else 0
+        on_demand.refused(ledger, call, error.code, said, again)
+        with self._lock:
+            self._refused += not again
+            hopeless = self._refused >= _MOST_REFUSALS and not self._answered
+        if hopeless:
+            self._hold(
+                ledger, f"the first {self._refused} on-demand calls were refused, the last with: {said}"
+            )
+
+    def _hold(self, ledger: LedgerConnection, why: str) -> None:
+        with self._lock:
+            if self._may_send(ledger):
+                migrations.hold(ledger, self._context.key, why)
+        self._stop.set()
+
+    def _keep(self, call: int, line: bytes, tokens: tuple[int | None, int | None]) -> None:
+        """Write a paid answer down, however often the database goes away meanwhile."""
+        for attempt in range(_LEDGER_TRIES):
+            try:
+                on_demand.answered(self._ledger(), call, line, *tokens)
+                return
+            except (psycopg.OperationalError, TransientError):
+                if attempt + 1 == _LEDGER_TRIES:
+                    raise
+                vars(self._local).pop("ledger", None)
+                time.sleep(min(10.0, 0.2 * 2**attempt))
+            except LedgerConflict:
+                if attempt == 0:
+                    raise
+                return  # the write whose end was not seen had come through
 
 
 def _results(ended: set[Future[None]]) -> int:

@@ -4,6 +4,7 @@ parse -> sums -> import -> sums -> imported -> erase -> erased. Once the ledger 
 erasing is left: answers that may already be gone are not read again.
 """
 
+from batch_pipeline.errors import NeedsPerson, WayOut
 from batch_pipeline.ledger import jobs, migrations
 from batch_pipeline.stages import sums
 from batch_pipeline.stages.context import Context
@@ -26,7 +27,32 @@ def parse_and_check(context: Context) -> ParsedCvs | None:
     sums.require(
         context, [*sums.document_sums(context), *sums.answer_sums(context), *sums.parsed_sums(context)]
     )
+    _stop_where_nothing_was_read(context, parsed)
     return parsed
+
+
+def _stop_where_nothing_was_read(context: Context, parsed: ParsedCvs) -> None:
+    """An import of failures alone would end in erasing every answer: a person looks at it first, once."""
+    if parsed.parsed or not parsed.failed:
+        return
+    reasons = ", ".join(f"{count} x {reason}" for reason, count in sorted(parsed.reasons.items()))
+    why = f"none of {parsed.failed} CVs could be read ({reasons}); nothing was imported and nothing erased"
+    if migrations.hold_once(context.ledger, context.key, "nothing was read", why):
+        raise NeedsPerson(
+            f"migration {context.key}: {why}",
+            (
+                WayOut(
+                    "import the history without any CV and erase the answers",
+                    "nothing is paid again",
+                    f"batch-pipeline resume {context.key}",
+                ),
+                WayOut(
+                    "send again what failed at the provider",
+                    "those records are paid again where the provider charges for them",
+                    f"batch-pipeline resume {context.key} --retry-failed",
+                ),
+            ),
+        )
 
 
 def load_and_check(context: Context) -> Imported | None:
@@ -68,6 +94,8 @@ def erase_when_imported(context: Context) -> Erased:
 def finish(context: Context) -> None:
     """All of it; safe to repeat after any crash."""
     with context.ledger.exclusive(f"files of {context.key}"):
+        if migrations.standing(context.ledger, context.key).state == "erased":
+            return
         parse_and_check(context)
         load_and_check(context)
         cost_report(context)

@@ -34,26 +34,60 @@ class Harvest:
 
 def harvest(context: Context) -> list[Harvest]:
     """Settle every ended job of the migration; hold the migration where going on would waste money."""
-    return [_settle(context, job) for job in jobs.jobs(context.ledger, context.key, "ended")]
+    harvests = (_settle(context, job) for job in jobs.jobs(context.ledger, context.key, "ended"))
+    return [one for one in harvests if one is not None]
 
 
-def _settle(context: Context, job: Job) -> Harvest:
+class _NothingUsable(Exception):
+    """A job that was paid gave no line we can use."""
+
+    def __init__(self, about: str, why: str) -> None:
+        self.about = about
+        super().__init__(why)
+
+
+def _settle(context: Context, job: Job) -> Harvest | None:
+    """Settle one job; None where a person must look at its output first."""
     oddities: Counter[str] = Counter()
     requested = _requested(context, job)
-    with context.ledger.transaction():
-        settled = settlement.settle(
-            context.ledger,
-            job,
-            _outcomes(context, job, requested, oddities),
-            context.migration.limits.attempts,
-            count_attempt=job.provider_status not in _NOT_BEGUN,
-        )
-        _hold_if_hopeless(context, job, settled)
+    try:
+        with context.ledger.transaction():
+            settled = settlement.settle(
+                context.ledger,
+                job,
+                _outcomes(context, job, requested, oddities),
+                context.migration.limits.attempts,
+                count_attempt=job.provider_status not in _NOT_BEGUN,
+            )
+            if settled.missing == settled.requested and job.provider_status not in _NOT_BEGUN:
+                _ask_once(context, job, oddities)
+            _hold_if_hopeless(context, job, settled)
+    except _NothingUsable as found:
+        migrations.hold_once(context.ledger, context.key, found.about, str(found))
+        return None
     if oddities:
         migrations.note(
             context.ledger, context.key, "oddities in output", {"job": job.name, **dict(oddities)}
         )
     return Harvest(job.name, job.provider_status or "", settled, oddities)
+
+
+def _ask_once(context: Context, job: Job, oddities: Counter[str]) -> None:
+    """Records without a usable line are sent and paid again: where that is all of a job, ask first.
+
+    The job stays as it is, so that its output is read again once the cause is mended; the second time
+    its records are owed again.
+    """
+    odd = "; ".join(f"{count} {what}" for what, count in oddities.items()) or "no lines at all"
+    why = (
+        f"job {job.name} ended as {job.provider_status} and its output holds nothing usable for any of its "
+        f"{job.records} records ({odd}). It may have been paid. To go on reads its output once more, and what "
+        "it still lacks is sent and paid again"
+    )
+    about = f"output of {job.name}"
+    if migrations.was_asked(context.ledger, context.key, about):
+        return
+    raise _NothingUsable(about, why)
 
 
 def _requested(context: Context, job: Job) -> dict[str, str]:

@@ -44,6 +44,11 @@ def preflight(context: Context) -> None:
 def prepare(context: Context) -> None:
     """Read, dedup and plan; nothing leaves this machine."""
     with context.ledger.exclusive(f"files of {context.key}"):
+        standing = migrations.standing(context.ledger, context.key)
+        if standing.state in {"imported", "erased"}:
+            return  # another process took it to its end meanwhile: nothing may be written again
+        if standing.planned and context.workspace.request_lines.exists():
+            return
         read_raw(context)
         dedup(context)
         plan_shards(context)
@@ -126,7 +131,11 @@ def _have_files(context: Context) -> None:
 
 def _wait(context: Context, sleep: Callable[[float], None]) -> None:
     open_jobs = jobs.jobs(context.ledger, context.key, "accepted", "running")
-    found = poll(context.ledger, open_jobs, lambda _: context.provider)
+    # what waits for room waits for jobs of other migrations too, and nobody else may be asking
+    asked = open_jobs or jobs.open_jobs_like(
+        context.ledger, context.provider.account, context.migration.provider.model
+    )
+    found = poll(context.ledger, asked, lambda _: context.provider)
     if found.troubles and not found.asked:
         raise TransientError(found.troubles[0])
     total = sum(job.records for job in open_jobs)

@@ -30,7 +30,9 @@ def answer_on_demand(context: Context) -> OnDemandRound:
     owed = len(on_demand.owed_calls(context.ledger, context.key))
     if owed:
         _run_courier(context)
-    _stop_at_doubts(context)
+    with context.ledger.exclusive(f"calls of {context.key}"):
+        # the courier of a killed process may still be writing its last answers: those are no doubts
+        _stop_at_doubts(context)
     row = context.ledger.sql.execute(
         "select count(*) filter (where answered_by_call is not null) as answered, "
         "count(*) filter (where state = 'failed') as failed "
