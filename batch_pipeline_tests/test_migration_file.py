@@ -1,0 +1,88 @@
+"""Migration files: what is wrong is said by file, field, value and fix."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from batch_pipeline.errors import ConfigurationError
+from batch_pipeline.migration import Catalogue, Migration
+
+SMALLEST = """
+tenant: acme
+source: {kind: csv_folder, path: export, system: oldats, timezone: UTC}
+provider: {model: anthropic.claude-3-haiku-20240307-v1:0}
+"""
+
+
+def written(folder: Path, content: str, name: str = "acme-2026.yaml") -> Path:
+    path = folder / name
+    path.write_text(content)
+    return path
+
+
+def test_the_smallest_file_takes_its_key_from_its_name(tmp_path: Path) -> None:
+    migration = Migration.load(written(tmp_path, SMALLEST))
+    assert (migration.key, migration.tenant, migration.target.schema_name) == (
+        "acme-2026",
+        "acme",
+        "recruiting",
+    )
+    assert migration.start.when == "off_peak"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"tenant": "Acme Ltd"}, "tenant"),
+        ({"provider": {"model": "m", "timeout_hours": 12}}, "provider.timeout_hours"),
+        ({"provider": {"model": "m", "prefix": "a=b"}}, "provider.prefix"),
+        ({"provider": {"model": "m", "buckt": "x"}}, "provider.buckt"),
+        ({"provider": {}}, "provider.model"),
+        ({"start": {"timezone": "Mars/Olympus"}}, "start.timezone"),
+        ({"start": {"when": "sometimes"}}, "start.when"),
+        ({"limits": {"attempts": 0}}, "limits.attempts"),
+        ({"target": {"schema": "drop table"}}, "target.schema"),
+        ({"source": {"path": "x"}}, "source.kind"),
+    ],
+)
+def test_a_wrong_field_is_named_with_its_file(tmp_path: Path, change: dict[str, object], field: str) -> None:
+    content = yaml.safe_load(SMALLEST) | change
+    with pytest.raises(ConfigurationError, match=r"acme-2026\.yaml") as raised:
+        Migration.load(written(tmp_path, yaml.safe_dump(content)))
+    assert field in str(raised.value)
+
+
+@pytest.mark.parametrize("content", ["a: [", "- a\n- b\n", "", "just words"])
+def test_a_file_that_is_no_mapping_is_refused_in_words(tmp_path: Path, content: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"acme-2026\.yaml"):
+        Migration.load(written(tmp_path, content))
+
+
+def test_files_whose_names_are_no_keys_are_listed_apart(tmp_path: Path) -> None:
+    written(tmp_path, SMALLEST)
+    written(tmp_path, SMALLEST, "Acme 2026.yaml")
+    catalogue = Catalogue(tmp_path)
+    assert catalogue.migration_keys() == ["acme-2026"]
+    assert catalogue.misnamed() == ["Acme 2026.yaml"]
+
+
+@pytest.mark.parametrize("key", ["../etc", "a/b", "A", "", "x" * 64, "-a"])
+def test_a_key_that_is_no_slug_never_becomes_a_path(tmp_path: Path, key: str) -> None:
+    with pytest.raises(ConfigurationError, match="a key has lower-case"):
+        Catalogue(tmp_path).path(key)
+
+
+def test_the_documented_file_is_valid_with_every_option_taken_in(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "migration-file.md").read_text()
+    block = page.split("```yaml\n", 1)[1].split("```", 1)[0]
+    assert Migration.load(written(tmp_path, block)).tenant == "acme"
+    everything = "\n".join(
+        line.replace("# ", "", 1) if line.lstrip().startswith("# ") and ":" in line else line
+        for line in block.splitlines()
+        if not line.lstrip().startswith("#  ")
+    )
+    loaded = Migration.load(written(tmp_path, everything))
+    assert loaded.provider.kms_key_id == "alias/migrations"
+    assert loaded.provider.quotas.max_records_per_job == 50000
+    assert loaded.on_demand.model == "another-model"
