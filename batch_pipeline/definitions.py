@@ -6,6 +6,7 @@ from dagster_aws.s3 import S3Resource
 from batch_pipeline.orchestration.assets import ASSETS
 from batch_pipeline.orchestration.io_managers import JobLedgerIOManager
 from batch_pipeline.orchestration.jobs import JOBS
+from batch_pipeline.orchestration.operating import OPERATING
 from batch_pipeline.orchestration.resources import BedrockResource, MigrationBucket, MigrationsResource
 from batch_pipeline.orchestration.schedules import SCHEDULES
 from batch_pipeline.orchestration.sensors import SENSORS
@@ -16,7 +17,7 @@ _migration = MigrationsResource(s3=_s3, bedrock=_bedrock)
 
 definitions = dg.Definitions(
     assets=ASSETS,
-    jobs=JOBS,
+    jobs=[*JOBS, *OPERATING],
     sensors=SENSORS,
     schedules=SCHEDULES,
     resources={

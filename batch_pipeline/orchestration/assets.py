@@ -1,34 +1,47 @@
 """The flow as assets. Each reads as: open the migration, run the stage, say what came of it."""
 
-from collections.abc import Iterable
-from typing import Any
+import hashlib
+from collections.abc import Iterable, Iterator
+from importlib.metadata import version
+from typing import Any, Final
 
 import dagster as dg
 
 from batch_pipeline.ledger import jobs as ledger_jobs
 from batch_pipeline.ledger import migrations
 from batch_pipeline.ledger.jobs import Job
-from batch_pipeline.orchestration.metadata import check_specs, checks, figures, first_rows, job_table
+from batch_pipeline.orchestration import columns
+from batch_pipeline.orchestration.metadata import (
+    check_specs,
+    checks,
+    comes_from,
+    count_table,
+    figures,
+    first_rows,
+    job_table,
+    money,
+)
 from batch_pipeline.orchestration.partitions import MIGRATIONS
 from batch_pipeline.orchestration.resources import MigrationsResource
+from batch_pipeline.orchestration.summary_page import page
 from batch_pipeline.stages import sums
 from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.dedup import dedup
-from batch_pipeline.stages.finish import (
-    erase_when_imported,
-    is_imported,
-    load_and_check,
-    parse_and_check,
-)
+from batch_pipeline.stages.finish import erase_when_imported, is_imported, load_and_check
 from batch_pipeline.stages.headless import preflight
 from batch_pipeline.stages.on_demand import answer_on_demand
+from batch_pipeline.stages.parse import parse
 from batch_pipeline.stages.raw import read_raw
 from batch_pipeline.stages.report import cost_report as report_costs
 from batch_pipeline.stages.shards import plan_shards
 from batch_pipeline.stages.submit import submit
+from batch_pipeline.stages.summary import summary
+from batch_pipeline.tasks.cv.parser import CvTask
 
-GROUP = "migration"
-_COMMON: dict[str, Any] = {
+GROUP: Final = "migration"
+_CODE: Final = version("batch-pipeline")
+_PROMPT: Final = hashlib.sha256(CvTask().prompt.encode()).hexdigest()[:12]
+_COMMON: Final[dict[str, Any]] = {
     "group_name": GROUP,
     "partitions_def": MIGRATIONS,
     "owners": ["team:migrations"],
@@ -39,19 +52,11 @@ def _sums(all_of: Iterable[sums.Sum], *names: str) -> list[dg.AssetCheckResult]:
     return checks([one for one in all_of if one.name in names])
 
 
-def _over(context: Context) -> dg.MaterializeResult | None:
-    """What a preparing asset says of a migration that is already imported: nothing is read again."""
-    if not is_imported(context):
-        return None
-    closed = {one.name: one for one in sums.recorded(context)}
-    return dg.MaterializeResult(
-        metadata={"state": "imported: nothing is read or sent again", "sums closed": len(closed)}
-    )
-
-
 @dg.asset(
     **_COMMON,
+    code_version=_CODE,
     kinds={"python", "polars"},
+    metadata=columns.RAW_CVS,
     check_specs=check_specs(
         "raw_cvs", attachments="attachments = fetched + missing + download_failed + erased"
     ),
@@ -59,11 +64,12 @@ def _over(context: Context) -> dg.MaterializeResult | None:
 def raw_cvs(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult:
     """Every attachment reference of the export, with its file's hash, type and state.
 
-    Also reads the customer's people, jobs, applications, stage moves, notes and evaluations.
+    Also reads the customer's people, jobs, applications, stage moves, notes and evaluations. Types come
+    from the bytes, never from the name; a file that is missing or broken is a row with its reason.
     """
     with migration.open(context) as opened:
-        if over := _over(opened):
-            return _with_recorded(opened, over, "attachments")
+        if is_imported(opened):
+            return _over(opened, "attachments")
         raw = read_raw(opened)
         return dg.MaterializeResult(
             metadata={
@@ -80,18 +86,25 @@ def raw_cvs(context: dg.AssetExecutionContext, migration: MigrationsResource) ->
 
 @dg.asset(
     **_COMMON,
+    code_version=_CODE,
     deps=[raw_cvs],
     kinds={"python", "polars"},
+    metadata=columns.DEDUPED_CVS,
     check_specs=check_specs("deduped_cvs", files="fetched = CVs + not_a_cv + quarantined"),
 )
 def deduped_cvs(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult:
-    """One row per distinct document (MD5): its text, or the reason there is none, and its route."""
+    """One row per distinct document (MD5): its text, or the reason there is none, and its route.
+
+    A CV sent with five applications is one document here and is paid once. A scan goes on-demand, a
+    letter or a broken file is not sent at all; who applied with what is kept beside it.
+    """
     with migration.open(context) as opened:
-        if over := _over(opened):
-            return _with_recorded(opened, over, "files")
+        if is_imported(opened):
+            return _over(opened, "files")
         deduped = dedup(opened)
         return dg.MaterializeResult(
             metadata={
+                **comes_from("references of", raw_cvs),
                 **figures(**vars(deduped)),
                 **first_rows(
                     opened.workspace.documents,
@@ -104,18 +117,25 @@ def deduped_cvs(context: dg.AssetExecutionContext, migration: MigrationsResource
 
 @dg.asset(
     **_COMMON,
+    code_version=f"{_CODE} prompt {_PROMPT}",
     deps=[deduped_cvs],
     kinds={"python", "json"},
+    metadata=columns.JSONL_SHARDS,
     check_specs=check_specs("jsonl_shards", documents="distinct CVs = batch + on-demand"),
 )
 def jsonl_shards(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult:
-    """The requests as JSON lines, cut into jobs that keep every quota of the provider and model."""
+    """The requests as JSON lines, cut into jobs that keep every quota of the provider and model.
+
+    The same documents give the same bytes and the same shards. Documents that no legal job can hold
+    are marked on-demand.
+    """
     with migration.open(context) as opened:
-        if over := _over(opened):
-            return _with_recorded(opened, over, "documents")
+        if is_imported(opened):
+            return _over(opened, "documents")
         planned = plan_shards(opened)
         return dg.MaterializeResult(
             metadata={
+                **comes_from("documents of", deduped_cvs),
                 **figures(**vars(planned)),
                 **first_rows(
                     opened.workspace.shards, ("shard_digest", "records", "bytes", "first_record_id")
@@ -125,11 +145,18 @@ def jsonl_shards(context: dg.AssetExecutionContext, migration: MigrationsResourc
         )
 
 
-@dg.asset(**_COMMON, deps=[jsonl_shards], io_manager_key="job_ledger", kinds={"bedrock", "s3", "postgres"})
+@dg.asset(
+    **_COMMON,
+    code_version=_CODE,
+    deps=[jsonl_shards],
+    io_manager_key="job_ledger",
+    kinds={"bedrock", "s3", "postgres"},
+)
 def bedrock_jobs(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult:
     """The batch jobs as the ledger holds them: settles what ended, sends only what is owed.
 
     Materialising it again never pays again: a request that was accepted and not settled is not sent.
+    The sensor `job_poller` waits for the jobs and goes on when they end.
     """
     with migration.open(context) as opened:
         step = migrations.standing(opened.ledger, opened.key).next_step()
@@ -141,6 +168,7 @@ def bedrock_jobs(context: dg.AssetExecutionContext, migration: MigrationsResourc
         return dg.MaterializeResult(
             value=held,
             metadata={
+                **comes_from("shards of", jsonl_shards),
                 **figures(
                     accepted=done.accepted,
                     adopted=done.adopted,
@@ -155,23 +183,36 @@ def bedrock_jobs(context: dg.AssetExecutionContext, migration: MigrationsResourc
         )
 
 
-@dg.asset(**_COMMON, kinds={"bedrock", "postgres"})
+@dg.asset(**_COMMON, code_version=_CODE, kinds={"bedrock", "postgres"}, output_required=False)
 def on_demand_answers(
     context: dg.AssetExecutionContext, migration: MigrationsResource, bedrock_jobs: list[Job]
-) -> dg.MaterializeResult:
-    """Answers of documents that cannot go in batch: scans, and what is left under the minimum."""
+) -> Iterator[dg.MaterializeResult]:
+    """Answers of documents that cannot go in batch: scans, and what is left under the minimum.
+
+    Same question, same reading of the answer as in batch; limited in calls and tokens a minute, so
+    that production of the same account does not notice. While jobs are under way it gives nothing and
+    the run ends well; the sensor `job_poller` starts the next one when they are over.
+    """
     with migration.open(context) as opened:
-        _require_settled(opened, bedrock_jobs)
+        if waiting := _unsettled(bedrock_jobs):
+            context.log_event(
+                dg.AssetObservation(
+                    context.asset_key, partition=opened.key, metadata={"jobs waited for": len(waiting)}
+                )
+            )
+            return
         if not is_imported(opened):
             preflight(opened)
         done = answer_on_demand(opened)
-        return dg.MaterializeResult(metadata=figures(**vars(done)))
+    yield dg.MaterializeResult(metadata={**comes_from("after", "bedrock_jobs"), **figures(**vars(done))})
 
 
 @dg.asset(
     **_COMMON,
+    code_version=f"{_CODE} parser {CvTask().parser_version}",
     deps=[on_demand_answers],
     kinds={"python", "pydantic"},
+    metadata=columns.PARSED_CVS,
     check_specs=check_specs(
         "parsed_cvs",
         requests="requested records = answered + errored + missing, per job",
@@ -183,17 +224,22 @@ def on_demand_answers(
 def parsed_cvs(
     context: dg.AssetExecutionContext, migration: MigrationsResource, bedrock_jobs: list[Job]
 ) -> dg.MaterializeResult:
-    """One row per document: a validated CV (JSON Resume), or a failure with its reason."""
+    """One row per document: a validated CV (JSON Resume), or a failure with its reason.
+
+    Whichever way an answer came, it is read the same; one that is cut off or invented is a failure,
+    never half a CV.
+    """
     with migration.open(context) as opened:
         _require_settled(opened, bedrock_jobs)
-        parsed = parse_and_check(opened)
         names = ("requests", "answers", "parsed", "final answers")
-        if parsed is None:
-            over = _over(opened)
-            assert over is not None
-            return _with_recorded(opened, over, *names)
+        if is_imported(opened):
+            return _over(opened, *names)
+        # an open sum is shown by its check, which ends the run before anything is imported
+        parsed = parse(opened)
         return dg.MaterializeResult(
             metadata={
+                **comes_from("batch answers of", "bedrock_jobs"),
+                **comes_from("single answers of", on_demand_answers),
                 **figures(**vars(parsed)),
                 "dagster/row_count": parsed.parsed + parsed.failed,
             },
@@ -203,6 +249,7 @@ def parsed_cvs(
 
 @dg.asset(
     **_COMMON,
+    code_version=_CODE,
     deps=[parsed_cvs],
     kinds={"postgres"},
     check_specs=check_specs("imported_records", links="links = CV attachments x their applications"),
@@ -210,19 +257,23 @@ def parsed_cvs(
 def imported_records(
     context: dg.AssetExecutionContext, migration: MigrationsResource
 ) -> dg.MaterializeResult:
-    """The customer's whole history and every parsed CV in the target database, counted and compared."""
+    """The customer's whole history and every parsed CV in the target database, counted and compared.
+
+    One transaction, keyed by customer, source system and source id: running it again changes nothing.
+    Refused while any sum of the migration is open.
+    """
     with migration.open(context) as opened:
         imported = load_and_check(opened)
         if imported is None:
-            over = _over(opened)
-            assert over is not None
-            return _with_recorded(opened, over, "links")
-        inserted = {table: counts["inserted"] for table, counts in imported.tables.items()}
-        staged = {table: counts["staged"] for table, counts in imported.tables.items()}
+            return _over(opened, "links")
         return dg.MaterializeResult(
             metadata={
-                **figures(rows=staged, inserted=inserted, compared_rows=imported.compared),
-                "dagster/row_count": sum(staged.values()),
+                **_story(opened),
+                **comes_from("profiles of", parsed_cvs),
+                **comes_from("history of", raw_cvs),
+                "rows": count_table("table", imported.tables),
+                **figures(compared_rows=imported.compared),
+                "dagster/row_count": sum(counts["staged"] for counts in imported.tables.values()),
             },
             check_results=_sums(sums.link_sums(opened), "links"),
         )
@@ -230,6 +281,7 @@ def imported_records(
 
 @dg.asset(
     **_COMMON,
+    code_version=_CODE,
     deps=[imported_records],
     kinds={"s3"},
     check_specs=check_specs(
@@ -237,7 +289,11 @@ def imported_records(
     ),
 )
 def erased_files(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult:
-    """The deletion certificate: objects, versions and uploads listed, deleted, and looked for again."""
+    """The deletion certificate: objects, versions and uploads listed, deleted, and looked for again.
+
+    Refused until the import is verified. Afterwards only the rows in the target database and the
+    ledger's ids and counts are left.
+    """
     with migration.open(context) as opened:
         erased = erase_when_imported(opened)
         objects = sums.Sum(
@@ -247,29 +303,57 @@ def erased_files(context: dg.AssetExecutionContext, migration: MigrationsResourc
             erased.objects.deleted - erased.objects.left,
         )
         return dg.MaterializeResult(
-            metadata=figures(
-                **vars(erased.objects),
-                kept_answers_erased=erased.kept_answers,
-                intermediate_files_erased=erased.intermediate_files,
-            ),
+            metadata={
+                **comes_from("after", imported_records),
+                **figures(
+                    **vars(erased.objects),
+                    kept_answers_erased=erased.kept_answers,
+                    intermediate_files_erased=erased.intermediate_files,
+                ),
+            },
             check_results=checks([objects]),
         )
 
 
-@dg.asset(**_COMMON, deps=[imported_records], kinds={"python"})
+@dg.asset(**_COMMON, code_version=_CODE, deps=[imported_records], kinds={"python"})
 def cost_report(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult:
-    """Tokens and money from the answers' own usage, and what dedup and batch saved."""
+    """Tokens and money from the answers' own usage, and what dedup and batch saved.
+
+    Its page tells the whole migration in a few sentences. What was not reported or has no known price
+    is called unknown; nothing here is an estimate unless it says so.
+    """
     with migration.open(context) as opened:
-        return dg.MaterializeResult(metadata=figures(**report_costs(opened)))
+        costs = report_costs(opened)
+        return dg.MaterializeResult(
+            metadata={
+                **_story(opened),
+                **comes_from("batch usage of", "bedrock_jobs"),
+                **comes_from("single calls of", on_demand_answers),
+                **money(costs),
+            }
+        )
 
 
-def _with_recorded(opened: Context, over: dg.MaterializeResult, *names: str) -> dg.MaterializeResult:
-    return dg.MaterializeResult(metadata=over.metadata, check_results=_sums(sums.recorded(opened), *names))
+def _story(opened: Context) -> dict[str, Any]:
+    return {"summary": dg.MetadataValue.md(page(opened.key, summary(opened.ledger, opened.key)))}
+
+
+def _over(opened: Context, *names: str) -> dg.MaterializeResult:
+    """What a materialisation comes to once the migration is imported: the sums as they closed then."""
+    closed = sums.recorded(opened)
+    return dg.MaterializeResult(
+        metadata={"state": "imported: nothing is read or sent again", "sums closed": len(closed)},
+        check_results=_sums(closed, *names),
+    )
+
+
+def _unsettled(known: list[Job]) -> list[str]:
+    return [job.name for job in known if job.state in {"intent", "accepted", "running", "ended"}]
 
 
 def _require_settled(opened: Context, known: list[Job]) -> None:
     """Answers are read only when no job can bring another one."""
-    unsettled = [job.name for job in known if job.state in {"intent", "accepted", "running", "ended"}]
+    unsettled = _unsettled(known)
     if unsettled:
         raise dg.Failure(
             f"migration {opened.key}: {len(unsettled)} jobs are not settled yet; the sensor goes on by itself "

@@ -19,16 +19,39 @@ def figures(**values: object) -> dict[str, Any]:
     for name, value in values.items():
         label = name.replace("_", " ")
         if isinstance(value, Mapping):
-            shown[label] = _counts(value)
+            shown[label] = count_table("what", {name: {"count": count} for name, count in value.items()})
         elif value is not None:
             shown[label] = value
     return shown
 
 
-def _counts(counts: Mapping[str, Any]) -> dg.MetadataValue[Any]:
-    rows = [dg.TableRecord({"what": name, "count": count}) for name, count in sorted(counts.items())]
-    schema = dg.TableSchema(columns=[dg.TableColumn("what", "string"), dg.TableColumn("count", "int")])
-    return dg.MetadataValue.table(rows, schema=schema)
+def money(costs: Mapping[str, Any]) -> dict[str, Any]:
+    """Figures of the cost report; amounts in dollars become numbers, which the UI can plot."""
+    shown: dict[str, Any] = {}
+    for name, value in costs.items():
+        label = name.replace("_", " ")
+        amount, _, unit = str(value).partition(" ")
+        if unit == "USD":
+            shown[f"{label}, USD"] = float(amount)
+        else:
+            shown[label] = value
+    return shown
+
+
+def comes_from(what: str, asset: dg.AssetsDefinition | str) -> dict[str, Any]:
+    """A link to the page of the asset this one was made from."""
+    return {what: dg.MetadataValue.asset(dg.AssetKey(asset) if isinstance(asset, str) else asset.key)}
+
+
+def count_table(what: str, rows: Mapping[str, Mapping[str, int]]) -> dg.MetadataValue[Any]:
+    """One row a name, one column a kind of count."""
+    kinds = list(dict.fromkeys(kind for counts in rows.values() for kind in counts))
+    return dg.MetadataValue.table(
+        [dg.TableRecord({what: name, **counts}) for name, counts in sorted(rows.items())],
+        schema=dg.TableSchema(
+            columns=[dg.TableColumn(what, "string"), *(dg.TableColumn(kind, "int") for kind in kinds)]
+        ),
+    )
 
 
 def first_rows(path: Path, columns: Sequence[str]) -> dict[str, Any]:
@@ -73,7 +96,12 @@ def job_table(jobs: Sequence[Job]) -> dict[str, Any]:
         )
         for job in jobs[-_ROWS:]
     ]
-    return {"dagster/row_count": len(jobs), "jobs": dg.MetadataValue.table(rows)}
+    return {
+        "dagster/row_count": len(jobs),
+        "jobs": dg.MetadataValue.table(rows),
+        "records": sum(job.records for job in jobs),
+        "bytes": sum(job.bytes for job in jobs),
+    }
 
 
 def checks(sums: Iterable[Sum]) -> list[dg.AssetCheckResult]:

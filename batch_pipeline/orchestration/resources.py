@@ -14,6 +14,7 @@ from dagster_aws.s3 import S3Resource
 
 from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.migration import Catalogue
+from batch_pipeline.orchestration.failures import kept_without_content
 from batch_pipeline.settings import Settings
 from batch_pipeline.stages.context import Context, open_context
 
@@ -67,8 +68,32 @@ class MigrationsResource(dg.ConfigurableResource[Any]):
 
     @contextmanager
     def open(self, context: dg.AssetExecutionContext) -> Iterator[Context]:
-        """The migration of this run's partition; progress shows as observations, every few seconds."""
-        with open_context(self.settings(), context.partition_key, _Observed(context), aws=self.aws) as opened:
+        """The migration of this run's partition, its files ours alone until the block ends.
+
+        Progress shows as observations, every few seconds, and the time it took as metadata.
+
+        Raises:
+            dg.Failure: for every error, without the customer's data.
+        """
+        key = context.partition_key
+        with (
+            kept_without_content(key),
+            open_context(self.settings(), key, _Observed(context), aws=self.aws) as opened,
+            # the run queue keeps two runs of one migration apart, but not a run and a command
+            opened.ledger.exclusive(f"files of {key}"),
+        ):
+            started = time.monotonic()
+            yield opened
+            context.add_asset_metadata(
+                {"seconds": round(time.monotonic() - started, 2)},
+                asset_key=context.asset_key,
+                partition_key=key,
+            )
+
+    @contextmanager
+    def operate(self, key: str) -> Iterator[Context]:
+        """A migration for who steers it: does not wait for a run that is at work on its files."""
+        with kept_without_content(key), open_context(self.settings(), key, aws=self.aws) as opened:
             yield opened
 
 

@@ -4,6 +4,7 @@ Both are level-triggered: a tick looks at files and ledger as they are and write
 so a tick that is lost, repeated or cut off does no harm.
 """
 
+import functools
 import os
 from collections.abc import Callable
 
@@ -108,17 +109,18 @@ def _goes_on(ledger: LedgerConnection) -> Callable[[str, Step], bool]:
 
 
 class _Providers:
-    """The provider of each job's migration, made once a tick."""
+    """The provider of each job's migration, made once a tick; clients are made once for all of them."""
 
     def __init__(self, migration: MigrationsResource) -> None:
-        self._migration = migration
+        self._settings = migration.settings()
+        self._catalogue = migration.catalogue()
+        self._aws = functools.cache(migration.aws)
         self._made: dict[str, BatchProvider] = {}
 
     def __call__(self, job: Job) -> BatchProvider:
         if job.migration not in self._made:
-            settings = self._migration.settings()
             self._made[job.migration] = provider_of(
-                settings, self._migration.catalogue().load(job.migration), self._migration.aws
+                self._settings, self._catalogue.load(job.migration), self._aws
             )
         return self._made[job.migration]
 
