@@ -187,7 +187,7 @@ def status(key: str | None) -> None:
 def doctor(key: str) -> None:
     """Look at everything a paid call needs; each line passes or says what to do."""
     with _opened(key) as context:
-        checks = context.provider.preflight()
+        checks = context.provider.preflight(context.migration.provider.model)
         for check in checks:
             console.print(f"{'ok  ' if check.passed else 'FAIL'} {check.subject}: {check.detail}")
         if not all(check.passed for check in checks):

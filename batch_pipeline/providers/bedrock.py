@@ -25,6 +25,7 @@ from batch_pipeline.providers.aws_errors import (
     mapped,
     said,
 )
+from batch_pipeline.providers.bedrock_preflight import Preflight
 from batch_pipeline.providers.contract import (
     Check,
     JobReport,
@@ -67,50 +68,9 @@ class Bedrock:
     def _owner(self) -> dict[str, Any]:
         return {"ExpectedBucketOwner": self.bucket_owner} if self.bucket_owner else {}
 
-    def preflight(self) -> list[Check]:
-        """Credentials, bucket, a probe object written and read back, Bedrock's own answer."""
-        return [self._check_bucket(), self._check_probe(), self._check_bedrock()]
-
-    def _check_bucket(self) -> Check:
-        subject = f"bucket {self.bucket}"
-        try:
-            with mapped(subject):
-                answer = self.aws.s3.head_bucket(Bucket=self.bucket, **self._owner)
-        except (TransientError, TerminalError) as error:
-            return Check(subject, False, f"{error}. Create it, or let these credentials reach it")
-        region = answer.get("BucketRegion") or answer["ResponseMetadata"]["HTTPHeaders"].get(
-            "x-amz-bucket-region"
-        )
-        if region and region != self.aws.region:
-            return Check(
-                subject, False, f"lies in {region}, Bedrock is asked in {self.aws.region}: use one Region"
-            )
-        return Check(subject, True, f"in {region or self.aws.region}")
-
-    def _check_probe(self) -> Check:
-        key = f"{self.prefix}probe"
-        subject = f"objects under s3://{self.bucket}/{self.prefix}"
-        try:
-            with mapped(subject):
-                put = self.aws.s3.put_object(Bucket=self.bucket, Key=key, Body=b"probe", **self._owner)
-                body = self.aws.s3.get_object(Bucket=self.bucket, Key=key, **self._owner)["Body"].read()
-                self._delete(key, put.get("VersionId"))
-        except (TransientError, TerminalError) as error:
-            return Check(
-                subject,
-                False,
-                f"{error}. Allow s3:PutObject, GetObject, DeleteObject, DeleteObjectVersion and ListBucket",
-            )
-        return Check(subject, body == b"probe", "written, read and deleted")
-
-    def _check_bedrock(self) -> Check:
-        subject = f"Bedrock batch in {self.aws.region}"
-        try:
-            with mapped(subject):
-                self.aws.bedrock.list_model_invocation_jobs(maxResults=1)
-        except (TransientError, TerminalError) as error:
-            return Check(subject, False, f"{error}. Allow bedrock:ListModelInvocationJobs and its kin")
-        return Check(subject, True, "answers")
+    def preflight(self, model: str) -> list[Check]:
+        """Everything a paid call for `model` needs, looked at without paying."""
+        return Preflight(self.aws, self.bucket, self.prefix, self.bucket_owner).checks(model)
 
     def _input_folder(self, name: str) -> str:
         return f"{self.prefix}input/{name}/"

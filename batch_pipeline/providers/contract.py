@@ -94,8 +94,8 @@ class BatchProvider(Protocol):
     def account(self) -> str:
         """Who pays: quotas and in-flight counts are shared by jobs of one account."""
 
-    def preflight(self) -> list["Check"]:
-        """Look at everything a paid call needs, without paying."""
+    def preflight(self, model: str) -> list["Check"]:
+        """Look at everything a paid call for `model` needs, without paying."""
 
     def upload(self, name: str, body: BinaryIO, size: int) -> str:
         """Store a shard's lines for the job of this name; return the URI. Safe to repeat."""

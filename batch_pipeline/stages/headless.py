@@ -33,7 +33,9 @@ def preflight(context: Context) -> None:
     Raises:
         PreflightError: names every check that failed and what to do.
     """
-    failed = [check for check in context.provider.preflight() if not check.passed]
+    failed = [
+        check for check in context.provider.preflight(context.migration.provider.model) if not check.passed
+    ]
     if failed:
         raise PreflightError(
             f"migration {context.key}: nothing was sent, for\n"
