@@ -36,8 +36,7 @@ class Preflight:
                 answer = self.aws.s3.head_bucket(Bucket=self.bucket, **self._owner)
         except (TransientError, TerminalError) as error:
             return Check(subject, False, f"{error}. Create it, or let these credentials reach it")
-        headers = answer["ResponseMetadata"]["HTTPHeaders"]
-        region = answer.get("BucketRegion") or headers.get("x-amz-bucket-region")
+        region = answer.get("BucketRegion")
         # other servers than S3 have no Regions and name any
         if region and region != self.aws.region and self._is_aws():
             return Check(
