@@ -1,8 +1,8 @@
 """What a token costs, by model, region prefix and route: dated, with its source, unknown where unknown.
 
-The figures are those of the contracts and of public list prices as they were well known at the date
-given. They are data to be renewed, not a promise: a report says which date it used, and a model that
-is not here has no price, never a guessed one.
+The figures are data to be renewed, not a promise: a report says which source and date it used, and a
+model that is not here has no price, never a guessed one. A test compares the on-demand rates with a
+public price library.
 """
 
 from collections.abc import Mapping
@@ -36,19 +36,38 @@ def _half_in_batch(model: str, region: str, used_in: str, used_out: str, source:
     return Price(model, region, one_in, one_out, one_in / 2, one_out / 2, source, seen)
 
 
-_CONTRACT: Final = "contracts/bedrock.md section 2.2 (field report); batch at 50 % by the same section"
-_LIST: Final = "public list price for this profile; batch at 50 % by contracts/bedrock.md section 2.2"
+_PUBLIC: Final = "genai-prices 0.2.3; batch at 50 % by contracts/bedrock.md section 2.2"
 _SEEN: Final = date(2026, 11, 30)
-_KNOWN: Final = date(2025, 10, 31)
+# Profiles of one continent cost the same; the public data calls them "regional".
+_GEOGRAPHIES: Final = ("us", "eu", "apac", "au", "jp")
 
 PRICES: Final[tuple[Price, ...]] = (
-    _half_in_batch("amazon.nova-2-lite", "global", "0.15", "1.25", _CONTRACT, _SEEN),
-    _half_in_batch("amazon.nova-2-lite", "us", "0.1595", "1.3255", _CONTRACT, _SEEN),
-    _half_in_batch("amazon.nova-micro", "us", "0.035", "0.14", _LIST, _KNOWN),
-    _half_in_batch("amazon.nova-lite", "us", "0.06", "0.24", _LIST, _KNOWN),
-    _half_in_batch("amazon.nova-pro", "us", "0.80", "3.20", _LIST, _KNOWN),
-    _half_in_batch("anthropic.claude-haiku-4-5", "global", "1.00", "5.00", _LIST, _KNOWN),
-    _half_in_batch("anthropic.claude-sonnet-4-5", "global", "3.00", "15.00", _LIST, _KNOWN),
+    _half_in_batch("amazon.nova-2-lite", "global", "0.30", "2.50", _PUBLIC, _SEEN),
+    _half_in_batch("amazon.nova-micro", "", "0.035", "0.14", _PUBLIC, _SEEN),
+    _half_in_batch("amazon.nova-lite", "", "0.06", "0.24", _PUBLIC, _SEEN),
+    _half_in_batch("amazon.nova-pro", "", "0.80", "3.20", _PUBLIC, _SEEN),
+    _half_in_batch("anthropic.claude-3-haiku", "", "0.25", "1.25", _PUBLIC, _SEEN),
+    _half_in_batch("anthropic.claude-haiku-4-5", "global", "1.00", "5.00", _PUBLIC, _SEEN),
+    _half_in_batch("anthropic.claude-sonnet-4-5", "global", "3.00", "15.00", _PUBLIC, _SEEN),
+    # A field report gives these batch rates (contracts/bedrock.md section 2.2), less than half of on-demand.
+    Price(
+        "amazon.nova-2-lite",
+        "us",
+        Decimal("0.33"),
+        Decimal("2.75"),
+        Decimal("0.1595"),
+        Decimal("1.3255"),
+        "genai-prices 0.2.3; batch by contracts/bedrock.md section 2.2 (field report)",
+        _SEEN,
+    ),
+    *(
+        _half_in_batch(model, geography, used_in, used_out, _PUBLIC, _SEEN)
+        for geography in _GEOGRAPHIES
+        for model, used_in, used_out in (
+            ("anthropic.claude-haiku-4-5", "1.10", "5.50"),
+            ("anthropic.claude-sonnet-4-5", "3.30", "16.50"),
+        )
+    ),
 )
 
 

@@ -4,8 +4,10 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
+from genai_prices import data
+from genai_prices.types import ModelPrice
 
-from batch_pipeline.costs.prices import PRICES, price_of
+from batch_pipeline.costs.prices import PRICES, Price, price_of
 from batch_pipeline.costs.report import Usage, cost
 
 HAIKU = "global.anthropic.claude-haiku-4-5-20251001-v1:0"
@@ -59,10 +61,11 @@ def test_nothing_asked_costs_nothing() -> None:
 @pytest.mark.parametrize(
     ("model", "known"),
     [
-        ("global.amazon.nova-2-lite-v1:0", "0.15"),
-        ("us.amazon.nova-2-lite-v1:0", "0.1595"),
-        ("us.amazon.nova-lite-v1:0", "0.06"),
+        ("global.amazon.nova-2-lite-v1:0", "0.30"),
+        ("us.amazon.nova-2-lite-v1:0", "0.33"),
+        ("amazon.nova-lite-v1:0", "0.06"),
         ("eu.amazon.nova-lite-v1:0", None),
+        ("eu.anthropic.claude-haiku-4-5-20251001-v1:0", "1.10"),
         ("amazon.nova-2-lite-v1:0", None),
         ("us.amazon.nova-lite-2-v1:0", None),
     ],
@@ -75,3 +78,16 @@ def test_a_price_holds_for_its_own_region_and_model_only(model: str, known: str 
 def test_every_price_has_a_source_and_a_date() -> None:
     assert all(price.source and price.seen for price in PRICES)
     assert len({(price.model, price.region) for price in PRICES}) == len(PRICES)
+
+
+@pytest.mark.parametrize("price", PRICES, ids=lambda price: f"{price.region}.{price.model}")
+def test_on_demand_prices_are_those_of_the_public_price_data(price: Price) -> None:
+    bedrock = next(provider for provider in data.providers if provider.id == "aws")
+    place = {"": ("", "regional."), "global": ("global.",)}.get(price.region, ("regional.",))
+    published = {
+        (model.prices.input_mtok, model.prices.output_mtok)
+        for model in bedrock.models
+        for start in place
+        if model.id.startswith(f"{start}{price.model}-") and isinstance(model.prices, ModelPrice)
+    }
+    assert published == {(price.on_demand_input, price.on_demand_output)}
