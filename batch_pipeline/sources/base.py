@@ -40,6 +40,17 @@ NoticeKind = Literal[
     "unsafe_paths",  # absolute or climbing out of the export: never opened
     "symbolic_links",  # never followed
     "normalised_paths",  # found although written in another Unicode form or with backslashes
+    "possible_duplicates",  # people who may be one: kept apart, listed in possible_duplicates.parquet
+    "consent_expired",  # people whose consent to storage has ended: their files are not read
+    "merged_records",  # one person of the system in several records: one row
+    "deleted_rows",  # the system itself marks them as deleted: left out
+    "unmatched_moves",  # a stage change in prose whose application cannot be told: left out
+    "not_imported",  # the export says it, and no canonical table holds it
+    "without_file",  # listed as a file by a system that holds none
+    "attachment_layout",  # how the files of a folder were matched to rows
+    "download_failed",  # why, and which attachments by id
+    "snapshot",  # when the live system was listed
+    "vanished",  # deleted in the live system while it was listed
 ]
 
 
@@ -84,7 +95,14 @@ class SourceModule(Protocol):
         ...
 
 
-MODULES: Final[Mapping[str, str]] = MappingProxyType({"csv_folder": "batch_pipeline.sources.csv_folder"})
+MODULES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "csv_folder": "batch_pipeline.sources.csv_folder",
+        "greenhouse": "batch_pipeline.sources.greenhouse",
+        "lever": "batch_pipeline.sources.lever",
+        "workable": "batch_pipeline.sources.workable",
+    }
+)
 
 
 def open_source(settings: Mapping[str, object]) -> Source:

@@ -115,7 +115,7 @@ SCHEMAS: Final[Mapping[Entity, pl.Schema]] = MappingProxyType(
                 "declared_type": pl.String,  # resume, cover_letter, other, ... as the export says
                 "source_handle": pl.String,  # how the source finds the bytes again
                 "local_path": pl.String,  # where the bytes lie now; null: the source has none
-                "state": pl.String,  # pending, missing, erased (what the source already knows)
+                "state": pl.String,  # pending, missing, download_failed, erased (what the source knows)
             }
         ),
     }

@@ -7,30 +7,31 @@ stops with the field a person must state. Reading the same export again gives th
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
 from pydantic import ValidationError
 
 from batch_pipeline.errors import ConfigurationError
-from batch_pipeline.sources import manifest, relations, tables
+from batch_pipeline.sources import duplicates, manifest, relations, tables
 from batch_pipeline.sources.base import Notice, SourceReport
 from batch_pipeline.sources.canonical import ENTITIES, SCHEMAS, Entity, empty
 from batch_pipeline.sources.csv_config import CsvFolderConfig, TableConfig
-from batch_pipeline.sources.listing import Listing, list_export
+from batch_pipeline.sources.listing import ORPHANS, Listing, list_export
 from batch_pipeline.sources.resolution import Resolution, Table, resolve
 from batch_pipeline.workspace import atomic_path, write_parquet
-
-ORPHANS = "orphan_files.parquet"
-"""Written beside the canonical tables: `path` of every file no row of the manifest names."""
 
 
 class CsvFolder:
     """Reads the export a `CsvFolderConfig` describes."""
 
-    def __init__(self, config: CsvFolderConfig) -> None:
+    def __init__(
+        self, config: CsvFolderConfig, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
         self.config = config
+        self._now = now
 
     def read(self, into: Path) -> SourceReport:
         """Write the canonical tables; a zip file is unpacked once into `into/export`."""
@@ -45,7 +46,7 @@ class CsvFolder:
                 notices += self._write(entity, resolution, listing, into, scratch)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
-        notices += relations.dangling(into)
+        notices += [*duplicates.report_possible(into), *relations.dangling(into)]
         counts: dict[Entity, int] = {
             entity: pl.scan_parquet(into / f"{entity}.parquet").select(pl.len()).collect().item()
             for entity in ENTITIES
@@ -93,7 +94,8 @@ class CsvFolder:
             self.config.attachment_path, has_paths="source_handle" in table.columns
         )
         named = rows.select("_row", _handle="source_handle", _name="file_name")
-        rows = relations.with_people("attachment", rows, into)
+        restricted = relations.consent_expired(into, self._now())
+        rows = relations.with_people("attachment", rows, into, restricted)
         # the manifest is checked with the names as written; erased people's are blanked again below
         rows = rows.join(named, on="_row", how="left", maintain_order="left").with_columns(
             source_handle="_handle", file_name="_name"
@@ -105,7 +107,8 @@ class CsvFolder:
         checked = manifest.check(rows, listing, template, self._table_paths(listing, resolution))
         write_parquet(checked.orphans, into / ORPHANS)
         hidden = pl.when(~pl.col("_erased")).then("file_name").alias("file_name")
-        return checked.rows.with_columns(hidden), list(checked.notices)
+        expired = [relations.consent_notice(restricted)] if restricted.len() else []
+        return checked.rows.with_columns(hidden), [*checked.notices, *expired]
 
     def _orphans_only(self, listing: Listing, resolution: Resolution, into: Path) -> list[Notice]:
         used = self._table_paths(listing, resolution)

@@ -17,6 +17,9 @@ import polars as pl
 
 from batch_pipeline.errors import SourceError
 
+ORPHANS = "orphan_files.parquet"
+"""Written beside the canonical tables: `path` of every file no row of the export names."""
+
 MAX_MEMBERS = 5_000_000
 MAX_RATIO = 200
 MIN_SUSPECT_BYTES = 100 << 20

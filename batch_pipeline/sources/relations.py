@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import polars as pl
@@ -96,13 +97,31 @@ def without_erased(rows: pl.LazyFrame) -> Related:
     return Related(blanked, notices if count else ())
 
 
-def with_people(entity: Entity, rows: pl.LazyFrame, tables: Path) -> pl.LazyFrame:
+def consent_expired(tables: Path, now: datetime) -> pl.Series:
+    """Ids of people, not erased ones, whose consent to storage has ended before `now` (trap 13)."""
+    people = pl.scan_parquet(tables / "person.parquet")
+    ended = pl.col("erased_at").is_null() & (pl.col("consent_until") < now)
+    return people.filter(ended).select("source_id").collect()["source_id"]
+
+
+def consent_notice(people: pl.Series) -> Notice:
+    shown = ", ".join(people.sort().head(20)) + (", ..." if people.len() > 20 else "")
+    return Notice("consent_expired", "person", f"files not read, state erased: {shown}", people.len())
+
+
+def with_people(
+    entity: Entity, rows: pl.LazyFrame, tables: Path, restricted: pl.Series | None = None
+) -> pl.LazyFrame:
     """Blank what belongs to erased people, and fill `person_id` from the application.
 
-    Adds the column `_erased`. Reads the person and application tables below `tables`.
+    `restricted` are people who keep their rows and whose attachments are treated as erased. Adds the
+    column `_erased`. Reads the person and application tables below `tables`.
     """
     people = pl.scan_parquet(tables / "person.parquet").filter(pl.col("erased_at").is_not_null())
-    erased_ids = people.select("source_id").collect()["source_id"].implode()
+    without = people.select("source_id").collect()["source_id"]
+    if entity == "attachment" and restricted is not None:
+        without = pl.concat([without, restricted])
+    erased_ids = without.implode()
     if entity == "application":
         erased = pl.col("person_id").is_in(erased_ids).fill_null(value=False)
         return rows.with_columns(erased.alias("_erased")).with_columns(
@@ -142,7 +161,7 @@ def in_order(entity: Entity, rows: pl.LazyFrame, *, from_stage_known: bool = Fal
         return rows.with_columns(number.alias("sequence_no"))
     if entity == "stage_move":
         before = pl.col("to_stage").shift(1).over("application_id", order_by=["moved_at", "_row"])
-        rows = rows.with_columns(pl.lit("structured").alias("origin"))
+        rows = rows.with_columns(pl.coalesce("origin", pl.lit("structured")).alias("origin"))
         return rows if from_stage_known else rows.with_columns(before.alias("from_stage"))
     return rows
 

@@ -12,14 +12,13 @@ from batch_pipeline.sources import column_map, dates, value_maps
 from batch_pipeline.sources.base import Notice, NoticeKind
 from batch_pipeline.sources.canonical import SCHEMAS
 from batch_pipeline.sources.html_notes import readable
+from batch_pipeline.sources.names import ERASED_NAME, INVISIBLE
 from batch_pipeline.sources.resolution import Table, cell
 
 _LISTS: Mapping[str, str] = {"emails": r"[;,|\n]+", "phones": r"[;,|\n]+", "links": r"[;,|\s]+"}
 _FLAGS = frozenset({"do_not_contact", "is_private", "confidential"})
 _MAPPED = frozenset({"status", "kind", "visibility", "declared_type"})
 _AS_WRITTEN = frozenset({"source_handle", "file_name", "body_raw", "overall_raw"})
-_INVISIBLE = r"[\u200B-\u200F\u202A-\u202E\u2060-\u2069\uFEFF]"
-_ERASED_NAME = r"(?i)^(?:anonymi[sz]ed|deleted|erased)(?: candidate| user| person)?$"
 
 
 def canonical_rows(table: Table, zone: str, keep_columns: list[str]) -> pl.LazyFrame:
@@ -67,7 +66,7 @@ def _plain_columns(table: Table) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]
         elif field in _AS_WRITTEN:
             columns[field] = text
         else:
-            columns[field] = text.str.normalize("NFC").str.replace_all(_INVISIBLE, "").replace("", None)
+            columns[field] = text.str.normalize("NFC").str.replace_all(INVISIBLE, "").replace("", None)
     if "overall_raw" in columns:
         stated = table.values.get("overall_raw", {})
         overall = value_maps.mapped(columns["overall_raw"], "evaluation.overall", stated)
@@ -105,7 +104,7 @@ def _list_column(field: str, headers: list[str]) -> pl.Expr:
     values = joined.str.replace_all(_LISTS[field], "\n").str.split("\n")
     values = values.list.eval(pl.element().filter(pl.element().str.strip_chars() != ""))
     if field == "emails":
-        normal = pl.element().str.normalize("NFC").str.replace_all(_INVISIBLE, "")
+        normal = pl.element().str.normalize("NFC").str.replace_all(INVISIBLE, "")
         values = values.list.eval(
             pl.struct(raw=pl.element(), norm=normal.str.strip_chars().str.to_lowercase())
         )
@@ -132,7 +131,7 @@ def _completed(table: Table, frame: pl.LazyFrame) -> pl.LazyFrame:
     if table.entity == "person":
         named = pl.concat_str("given_name", "family_name", separator=" ", ignore_nulls=True).replace("", None)
         frame = frame.with_columns(pl.coalesce("full_name", named).alias("full_name"))
-        looks = pl.col("full_name").str.contains(_ERASED_NAME) & pl.col("erased_at").is_null()
+        looks = pl.col("full_name").str.contains(ERASED_NAME) & pl.col("erased_at").is_null()
         if "?erased/undated" in frame.collect_schema():
             moment = pl.coalesce(
                 "source_updated_at", "source_created_at", pl.from_epoch(pl.lit(0)).dt.replace_time_zone("UTC")

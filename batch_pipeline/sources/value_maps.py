@@ -79,8 +79,13 @@ def key(column: pl.Expr) -> pl.Expr:
 def mapped(column: pl.Expr, name: str, stated: Mapping[str, str]) -> pl.Expr:
     """The canonical value, null where no map knows it. `name` is `entity.field`."""
     table = dict(DEFAULTS[name])
-    table |= {_key(raw): canonical for raw, canonical in stated.items()}
+    table |= {folded(raw): canonical for raw, canonical in stated.items()}
     return key(column).replace_strict(list(table), list(table.values()), default=None, return_dtype=pl.String)
+
+
+def known(name: str, raw: object) -> str | None:
+    """The canonical value of one raw value, None where no map knows it. `name` is `entity.field`."""
+    return DEFAULTS[name].get(folded(str(raw))) if raw is not None else None
 
 
 def truth(column: pl.Expr) -> pl.Expr:
@@ -89,5 +94,6 @@ def truth(column: pl.Expr) -> pl.Expr:
     return pl.when(folded.is_in(TRUE)).then(True).when(folded.is_in(FALSE)).then(False)
 
 
-def _key(raw: str) -> str:
+def folded(raw: str) -> str:
+    """One value as the maps know it."""
     return re.sub(r"[\s_\-/.]+", "", raw.lower())

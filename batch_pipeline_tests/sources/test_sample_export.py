@@ -9,7 +9,8 @@ import pytest
 
 from batch_pipeline.errors import ConfigurationError
 from batch_pipeline.sources.canonical import ENTITIES, SCHEMAS
-from batch_pipeline.sources.csv_folder import ORPHANS, open_source, propose
+from batch_pipeline.sources.csv_folder import open_source, propose
+from batch_pipeline.sources.listing import ORPHANS
 from batch_pipeline_tests.sources.exports import SAMPLE, notices, read, table
 
 pytestmark = pytest.mark.skipif(
