@@ -178,14 +178,24 @@ def next_attempt(ledger: LedgerConnection, key: str, shard_digest: str) -> int:
     return int(row["n"])
 
 
-def in_flight(ledger: LedgerConnection, account: str, model: str) -> int:
-    """Jobs of one account and model that the provider counts, over all migrations."""
+def room(ledger: LedgerConnection, key: str, account: str, model: str, most: int) -> int:
+    """How many more jobs this migration may have under way, of the `most` its account and model take.
+
+    Room is shared: a migration may hold its even part of the quota while others wait for theirs, and
+    all of it when nobody else does. Zero or less: none.
+    """
     row = ledger.sql.execute(
-        "select count(*) as n from job where account = %s and model = %s and state in ('accepted', 'running')",
-        (account, model),
+        "select count(*) filter (where j.state in ('accepted', 'running')) as taken, "
+        "count(*) filter (where j.state in ('accepted', 'running') and j.migration = %(key)s) as own, "
+        "count(distinct j.migration) filter (where j.state = 'intent' and j.migration <> %(key)s "
+        "and m.hold is null and m.state = 'open') as waiting "
+        "from job j join migration m on m.key = j.migration "
+        "where j.account = %(account)s and j.model = %(model)s and j.state in ('intent', 'accepted', 'running')",
+        {"key": key, "account": account, "model": model},
     ).fetchone()
     assert row is not None
-    return int(row["n"])
+    share = -(-most // (row["waiting"] + 1))
+    return int(min(most - row["taken"], share - row["own"]))
 
 
 def mark_sent(ledger: LedgerConnection, job: Job) -> None:

@@ -208,8 +208,8 @@ def _send(context: Context, done: Submission) -> None:
     intents = jobs.jobs(context.ledger, context.key, "intent")
     for number, job in enumerate(intents):
         context.progress("jobs sent", number, len(intents))
-        room = context.limits.max_jobs_in_flight - jobs.in_flight(context.ledger, job.account, job.model)
-        if room <= 0:
+        most = context.limits.max_jobs_in_flight
+        if jobs.room(context.ledger, context.key, job.account, job.model, most) <= 0:
             _wait(context, intents[number:], done)
             return
         if _adopt(context, job):
