@@ -7,9 +7,10 @@ becomes a partition, a job name and an object prefix, so it is a slug that says 
 import hashlib
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
-from zoneinfo import available_timezones
+from zoneinfo import ZoneInfo, available_timezones
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -51,18 +52,9 @@ class BedrockProvider(_Section):
     quotas: Quotas = Quotas()
 
 
-class OnDemand(_Section):
-    """The route of what cannot go in batch: scans, and what is left under the minimum."""
+class Window(_Section):
+    """Hours of every day, by the clock of one zone; over midnight where it starts later than it ends."""
 
-    model: str | None = None
-    concurrency: Annotated[int, Field(ge=1, le=64)] = 4
-    tokens_per_minute: Annotated[int, Field(ge=1000)] = 200_000
-
-
-class Start(_Section):
-    """When the migration may start: at once, in its nightly window, or only by hand."""
-
-    when: Literal["at_once", "off_peak", "by_hand"] = "off_peak"
     timezone: str = "UTC"
     from_hour: Annotated[int, Field(ge=0, le=23)] = 20
     until_hour: Annotated[int, Field(ge=0, le=23)] = 6
@@ -73,6 +65,33 @@ class Start(_Section):
         if zone not in available_timezones():
             raise ValueError("name an IANA time zone such as Europe/Berlin")
         return zone
+
+    def contains(self, now: datetime) -> bool:
+        """Whether `now` (aware) lies inside; equal hours mean the whole day."""
+        hour = now.astimezone(ZoneInfo(self.timezone)).hour
+        if self.from_hour == self.until_hour:
+            return True
+        if self.from_hour < self.until_hour:
+            return self.from_hour <= hour < self.until_hour
+        return hour >= self.from_hour or hour < self.until_hour
+
+
+class OnDemand(_Section):
+    """The route of what cannot go in batch: scans, and what is left under the minimum."""
+
+    model: str | None = None
+    concurrency: Annotated[int, Field(ge=1, le=64)] = 4
+    tokens_per_minute: Annotated[int, Field(ge=1000)] = 200_000
+    window: Annotated[Window | None, Field(description="calls are made in these hours only")] = None
+
+    def may_run(self, now: datetime) -> bool:
+        return self.window is None or self.window.contains(now)
+
+
+class Start(Window):
+    """When the migration may start: at once, in its nightly window, or only by hand."""
+
+    when: Literal["at_once", "off_peak", "by_hand"] = "off_peak"
 
 
 class Limits(_Section):

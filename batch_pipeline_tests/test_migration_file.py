@@ -1,12 +1,13 @@
 """Migration files: what is wrong is said by file, field, value and fix."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 import yaml
 
 from batch_pipeline.errors import ConfigurationError
-from batch_pipeline.migration import Catalogue, Migration
+from batch_pipeline.migration import Catalogue, Migration, OnDemand, Window
 
 SMALLEST = """
 tenant: acme
@@ -86,3 +87,26 @@ def test_the_documented_file_is_valid_with_every_option_taken_in(tmp_path: Path)
     assert loaded.provider.kms_key_id == "alias/migrations"
     assert loaded.provider.quotas.max_records_per_job == 50000
     assert loaded.on_demand.model == "another-model"
+
+
+@pytest.mark.parametrize(
+    ("window", "moment", "inside"),
+    [
+        ({"timezone": "Europe/Berlin"}, "2026-07-01T18:30:00Z", True),  # 20:30 in summer
+        ({"timezone": "Europe/Berlin"}, "2026-12-01T18:30:00Z", False),  # 19:30 in winter
+        ({"timezone": "America/New_York"}, "2026-12-01T10:59:00Z", True),  # 05:59
+        ({"timezone": "America/New_York"}, "2026-12-01T11:00:00Z", False),
+        ({"timezone": "Asia/Kolkata"}, "2026-12-01T14:30:00Z", True),  # 20:00, half an hour off
+        ({"from_hour": 9, "until_hour": 17}, "2026-12-01T16:59:00Z", True),
+        ({"from_hour": 9, "until_hour": 17}, "2026-12-01T17:00:00Z", False),
+        ({"from_hour": 0, "until_hour": 0}, "2026-12-01T12:00:00Z", True),
+    ],
+)
+def test_a_window_is_read_by_its_own_clock(window: dict[str, object], moment: str, inside: bool) -> None:
+    assert Window.model_validate(window).contains(datetime.fromisoformat(moment)) is inside
+
+
+def test_calls_without_a_window_may_be_made_at_any_hour() -> None:
+    noon = datetime(2026, 12, 1, 12, tzinfo=UTC)
+    assert OnDemand().may_run(noon)
+    assert not OnDemand(window=Window()).may_run(noon)

@@ -1,8 +1,6 @@
 """Which run a migration needs now: decided from the ledger alone, so a lost cursor loses nothing."""
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
-from zoneinfo import ZoneInfo
 
 import dagster as dg
 from dagster import DagsterInstance, DagsterRunStatus, RunsFilter
@@ -10,7 +8,6 @@ from dagster import DagsterInstance, DagsterRunStatus, RunsFilter
 from batch_pipeline.ledger import migrations
 from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.ledger.states import Step
-from batch_pipeline.migration import Start
 
 # The run that takes each step. Waiting, held and paused migrations need none.
 JOB_OF_STEP: dict[Step, str] = {
@@ -63,13 +60,3 @@ def runs_needed(
 def _busy(instance: DagsterInstance, key: str) -> bool:
     unfinished = RunsFilter(tags={PARTITION_TAG: key}, statuses=_UNFINISHED)
     return bool(instance.get_run_ids(unfinished, limit=1))
-
-
-def in_window(start: Start, now: datetime) -> bool:
-    """Whether `now` (aware) lies in the nightly window, by the clock of the migration's own zone."""
-    hour = now.astimezone(ZoneInfo(start.timezone)).hour
-    if start.from_hour == start.until_hour:
-        return True
-    if start.from_hour < start.until_hour:
-        return start.from_hour <= hour < start.until_hour
-    return hour >= start.from_hour or hour < start.until_hour

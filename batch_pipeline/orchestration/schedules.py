@@ -7,7 +7,7 @@ import dagster as dg
 from batch_pipeline.errors import BatchPipelineError
 from batch_pipeline.ledger import migrations
 from batch_pipeline.orchestration.jobs import send
-from batch_pipeline.orchestration.launching import in_window, runs_needed
+from batch_pipeline.orchestration.launching import runs_needed
 from batch_pipeline.orchestration.partitions import NAME
 from batch_pipeline.orchestration.resources import MigrationsResource
 
@@ -35,7 +35,7 @@ def off_peak(
             # the discovery sensor's tick says what is wrong with the file
             broken += 1
             continue
-        if key in partitions and start.when == "off_peak" and in_window(start, now):
+        if key in partitions and start.when == "off_peak" and start.contains(now):
             due.append(key)
     with migration.ledger() as ledger:
         for key in due:

@@ -7,14 +7,16 @@ so a tick that is lost, repeated or cut off does no harm.
 import functools
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import dagster as dg
 
-from batch_pipeline.errors import BatchPipelineError
+from batch_pipeline.errors import BatchPipelineError, ConfigurationError
 from batch_pipeline.ledger import jobs, migrations
 from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.ledger.jobs import Job
 from batch_pipeline.ledger.states import Step
+from batch_pipeline.migration import Catalogue
 from batch_pipeline.orchestration.jobs import JOBS
 from batch_pipeline.orchestration.launching import runs_needed
 from batch_pipeline.orchestration.partitions import MIGRATIONS, NAME
@@ -86,7 +88,8 @@ def job_poller(context: dg.SensorEvaluationContext, migration: MigrationsResourc
         found = poll(ledger, list(before.values()), _Providers(migration), _TICK_SECONDS)
         partitions = set(context.instance.get_dynamic_partitions(NAME))
         started = [key for key in migrations.keys(ledger) if key in partitions]
-        requests = runs_needed(context.instance, ledger, started, _goes_on(ledger), _pause(migration))
+        wanted = _goes_on(ledger, migration.catalogue())
+        requests = runs_needed(context.instance, ledger, started, wanted, _pause(migration))
         events = _observations(ledger, before)
     return dg.SensorResult(
         run_requests=requests,
@@ -99,10 +102,18 @@ def _pause(migration: MigrationsResource) -> float:
     return migration.settings().poll_seconds
 
 
-def _goes_on(ledger: LedgerConnection) -> Callable[[str, Step], bool]:
-    """A migration is begun by its file's `start`; once begun, it is brought to its end."""
+def _goes_on(ledger: LedgerConnection, catalogue: Catalogue) -> Callable[[str, Step], bool]:
+    """A migration is begun by its file's `start`; once begun, it is brought to its end, and its
+    on-demand calls are made in the hours its file gives."""
+    now = datetime.now(UTC)
 
     def wanted(key: str, step: Step) -> bool:
+        if step == "answer":
+            try:
+                return catalogue.load(key).on_demand.may_run(now)
+            except ConfigurationError:
+                # the discovery sensor's tick says what is wrong with the file
+                return False
         return step != "prepare" or migrations.was_launched(ledger, key)
 
     return wanted

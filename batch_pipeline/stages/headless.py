@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from batch_pipeline.errors import NeedsPerson, PreflightError, TransientError, WayOut
 from batch_pipeline.ledger import jobs, migrations
@@ -93,6 +94,10 @@ def take(context: Context, step: Step, sleep: Callable[[float], None]) -> None:
         case "wait":
             _wait(context, sleep)
         case "answer":
+            if not context.migration.on_demand.may_run(datetime.now(UTC)):
+                context.progress("waiting for the hours of on-demand calls", 0, None)
+                sleep(context.settings.poll_seconds)
+                return
             _have_files(context)
             answer_on_demand(context)
         case "finish":
