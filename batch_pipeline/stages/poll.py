@@ -6,10 +6,11 @@ What is learned is written to the ledger and nowhere else; asking twice changes 
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from batch_pipeline.errors import BatchPipelineError, TransientError
+from batch_pipeline.errors import BatchPipelineError, ConfigurationError, TransientError
 from batch_pipeline.ledger import jobs
 from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.ledger.jobs import Job
@@ -69,12 +70,21 @@ def _listed(members: Sequence[Job], provider_of: Callable[[Job], BatchProvider])
     wanted = {job.provider_id for job in members}
     since = min(job.sent_at or job.reserved_at for job in members)
     reports: dict[str, JobReport] = {}
-    for report in provider_of(members[0]).reports(since):
+    for report in _any_provider(members, provider_of).reports(since):
         if report.provider_id in wanted:
             reports[report.provider_id] = report
             if len(reports) == len(wanted):
                 break
     return reports
+
+
+def _any_provider(members: Sequence[Job], provider_of: Callable[[Job], BatchProvider]) -> BatchProvider:
+    """Each migration's provider lists all jobs of the account, so the first with a sound file will do."""
+    *others, last = {job.migration: job for job in members}.values()
+    for job in others:
+        with suppress(ConfigurationError):
+            return provider_of(job)
+    return provider_of(last)
 
 
 def _take(
