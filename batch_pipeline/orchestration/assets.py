@@ -62,10 +62,11 @@ def _sums(all_of: Iterable[sums.Sum], *names: str) -> list[dg.AssetCheckResult]:
     ),
 )
 def raw_cvs(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult:
-    """Every attachment reference of the export, with its file's hash, type and state.
+    """Every attachment of the export, by its bytes.
 
-    Also reads the customer's people, jobs, applications, stage moves, notes and evaluations. Types come
-    from the bytes, never from the name; a file that is missing or broken is a row with its reason.
+    One row per reference with its file's hash, type and state; a file that is missing or broken is a row
+    with its reason. Also reads the customer's people, jobs, applications, stage moves, notes and
+    evaluations.
     """
     with migration.open(context) as opened:
         if is_imported(opened):
@@ -93,10 +94,11 @@ def raw_cvs(context: dg.AssetExecutionContext, migration: MigrationsResource) ->
     check_specs=check_specs("deduped_cvs", files="fetched = CVs + not_a_cv + quarantined"),
 )
 def deduped_cvs(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult:
-    """One row per distinct document (MD5): its text, or the reason there is none, and its route.
+    """One row per distinct document, by its MD5.
 
-    A CV sent with five applications is one document here and is paid once. A scan goes on-demand, a
-    letter or a broken file is not sent at all; who applied with what is kept beside it.
+    Its text, or the reason there is none, and its route. A CV sent with five applications is one document
+    here and is paid once. A scan goes on-demand, a letter or a broken file is not sent at all; who applied
+    with what is kept beside it.
     """
     with migration.open(context) as opened:
         if is_imported(opened):
@@ -124,9 +126,9 @@ def deduped_cvs(context: dg.AssetExecutionContext, migration: MigrationsResource
     check_specs=check_specs("jsonl_shards", documents="distinct CVs = batch + on-demand"),
 )
 def jsonl_shards(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult:
-    """The requests as JSON lines, cut into jobs that keep every quota of the provider and model.
+    """The requests, cut into jobs within every quota.
 
-    The same documents give the same bytes and the same shards. Documents that no legal job can hold
+    JSON lines as the provider takes them, each shard within the limits of provider and model. The same documents give the same bytes and the same shards. Documents that no legal job can hold
     are marked on-demand.
     """
     with migration.open(context) as opened:
@@ -153,9 +155,9 @@ def jsonl_shards(context: dg.AssetExecutionContext, migration: MigrationsResourc
     kinds={"bedrock", "s3", "postgres"},
 )
 def bedrock_jobs(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult:
-    """The batch jobs as the ledger holds them: settles what ended, sends only what is owed.
+    """The batch jobs of the ledger, each paid once.
 
-    Materialising it again never pays again: a request that was accepted and not settled is not sent.
+    Settles what ended and sends only what is owed.     Materialising it again never pays again: a request that was accepted and not settled is not sent.
     The sensor `job_poller` waits for the jobs and goes on when they end.
     """
     with migration.open(context) as opened:
@@ -187,9 +189,9 @@ def bedrock_jobs(context: dg.AssetExecutionContext, migration: MigrationsResourc
 def on_demand_answers(
     context: dg.AssetExecutionContext, migration: MigrationsResource, bedrock_jobs: list[Job]
 ) -> Iterator[dg.MaterializeResult]:
-    """Answers of documents that cannot go in batch: scans, and what is left under the minimum.
+    """Answers of what cannot go in batch: scans, rests.
 
-    Same question, same reading of the answer as in batch; limited in calls and tokens a minute, so
+    Scans, and what is left under the least a batch job takes. Same question, same reading of the answer as in batch; limited in calls and tokens a minute, so
     that production of the same account does not notice. While jobs are under way it gives nothing and
     the run ends well; the sensor `job_poller` starts the next one when they are over.
     """
@@ -224,9 +226,9 @@ def on_demand_answers(
 def parsed_cvs(
     context: dg.AssetExecutionContext, migration: MigrationsResource, bedrock_jobs: list[Job]
 ) -> dg.MaterializeResult:
-    """One row per document: a validated CV (JSON Resume), or a failure with its reason.
+    """A validated CV per document, or why there is none.
 
-    Whichever way an answer came, it is read the same; one that is cut off or invented is a failure,
+    CVs are in the JSON Resume format.     Whichever way an answer came, it is read the same; one that is cut off or invented is a failure,
     never half a CV.
     """
     with migration.open(context) as opened:
@@ -257,9 +259,9 @@ def parsed_cvs(
 def imported_records(
     context: dg.AssetExecutionContext, migration: MigrationsResource
 ) -> dg.MaterializeResult:
-    """The customer's whole history and every parsed CV in the target database, counted and compared.
+    """History and CVs in the database, counted.
 
-    One transaction, keyed by customer, source system and source id: running it again changes nothing.
+    The customer's whole history and every parsed CV, compared row by row with what was imported. One transaction, keyed by customer, source system and source id: running it again changes nothing.
     Refused while any sum of the migration is open.
     """
     with migration.open(context) as opened:
@@ -289,9 +291,9 @@ def imported_records(
     ),
 )
 def erased_files(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult:
-    """The deletion certificate: objects, versions and uploads listed, deleted, and looked for again.
+    """The deletion certificate: nothing is left.
 
-    Refused until the import is verified. Afterwards only the rows in the target database and the
+    Objects, versions and unfinished uploads are listed, deleted, and looked for again. Refused until the import is verified. Afterwards only the rows in the target database and the
     ledger's ids and counts are left.
     """
     with migration.open(context) as opened:
@@ -317,9 +319,9 @@ def erased_files(context: dg.AssetExecutionContext, migration: MigrationsResourc
 
 @dg.asset(**_COMMON, code_version=_CODE, deps=[imported_records], kinds={"python"})
 def cost_report(context: dg.AssetExecutionContext, migration: MigrationsResource) -> dg.MaterializeResult:
-    """Tokens and money from the answers' own usage, and what dedup and batch saved.
+    """What it cost, what dedup and batch saved.
 
-    Its page tells the whole migration in a few sentences. What was not reported or has no known price
+    Tokens and money from the answers' own usage. Its page tells the whole migration in a few sentences. What was not reported or has no known price
     is called unknown; nothing here is an estimate unless it says so.
     """
     with migration.open(context) as opened:

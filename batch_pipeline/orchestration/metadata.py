@@ -44,10 +44,13 @@ def comes_from(what: str, asset: dg.AssetsDefinition | str) -> dict[str, Any]:
 
 
 def count_table(what: str, rows: Mapping[str, Mapping[str, int]]) -> dg.MetadataValue[Any]:
-    """One row a name, one column a kind of count."""
-    kinds = list(dict.fromkeys(kind for counts in rows.values() for kind in counts))
+    """One row a name, one column a kind of count that is not zero throughout."""
+    kinds = list(dict.fromkeys(kind for counts in rows.values() for kind, count in counts.items() if count))
     return dg.MetadataValue.table(
-        [dg.TableRecord({what: name, **counts}) for name, counts in sorted(rows.items())],
+        [
+            dg.TableRecord({what: name, **{kind: counts.get(kind, 0) for kind in kinds}})
+            for name, counts in sorted(rows.items())
+        ],
         schema=dg.TableSchema(
             columns=[dg.TableColumn(what, "string"), *(dg.TableColumn(kind, "int") for kind in kinds)]
         ),
