@@ -20,6 +20,7 @@ _VARIABLES = {
     "migrations": "BATCH_PIPELINE_MIGRATIONS",
     "workers": "BATCH_PIPELINE_WORKERS",
     "poll_seconds": "BATCH_PIPELINE_POLL_SECONDS",
+    "events_queue": "BATCH_PIPELINE_EVENTS_QUEUE",
     "bucket": "BATCH_PIPELINE_BUCKET",
     "bucket_owner": "BATCH_PIPELINE_BUCKET_OWNER",
     "role_arn": "BATCH_PIPELINE_ROLE_ARN",
@@ -44,6 +45,10 @@ class Settings(BaseModel):
     poll_seconds: Annotated[
         float, Field(ge=0.2, le=3600, description="pause between two looks at open jobs")
     ] = 60.0
+    events_queue: Annotated[
+        str | None,
+        Field(pattern=r"^https?://.+", description="SQS queue of Bedrock's job events; never needed"),
+    ] = None
     bucket: Annotated[str | None, Field(description="bucket of migrations that name none")] = None
     bucket_owner: Annotated[
         str | None, Field(pattern=r"^\d{12}$", description="account that must own the bucket")

@@ -151,6 +151,18 @@ def open_jobs(ledger: LedgerConnection, limit: int = 1000) -> list[Job]:
     )
 
 
+def due_jobs(ledger: LedgerConnection, unchecked_seconds: float, named: Iterable[str] = ()) -> list[Job]:
+    """Open jobs nobody asked about for so long, and those `named` by provider id, longest unchecked first."""
+    return _jobs(
+        ledger.sql.execute(
+            f"select {_COLUMNS} from job where state in ('accepted', 'running') "  # noqa: S608
+            "and (checked_at is null or checked_at <= now() - make_interval(secs => %s) "
+            "or provider_id = any(%s)) order by checked_at nulls first, id limit 1000",
+            (unchecked_seconds, list(named)),
+        )
+    )
+
+
 def open_jobs_like(ledger: LedgerConnection, account: str, model: str) -> list[Job]:
     """Accepted and running jobs that share one quota, of whichever migration."""
     return _jobs(

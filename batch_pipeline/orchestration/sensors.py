@@ -27,6 +27,10 @@ from batch_pipeline.stages.poll import Poll, poll
 
 # Read where the code location loads: Dagster wants the interval as a number in the definition.
 INTERVAL_SECONDS = max(1, round(float(os.environ.get("BATCH_PIPELINE_POLL_SECONDS") or 60)))
+# Where events come, they are looked at more often than the provider is asked without one.
+POLLER_INTERVAL_SECONDS = (
+    min(10, INTERVAL_SECONDS) if os.environ.get("BATCH_PIPELINE_EVENTS_QUEUE") else INTERVAL_SECONDS
+)
 # A tick is cut off after 60 s by Dagster; what it did by then stays done, what it asked for is lost.
 _TICK_SECONDS = 20.0
 
@@ -77,15 +81,17 @@ def migration_discovery(
 @dg.sensor(
     name="job_poller",
     jobs=JOBS,
-    minimum_interval_seconds=INTERVAL_SECONDS,
+    minimum_interval_seconds=POLLER_INTERVAL_SECONDS,
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Asks the provider about open jobs and starts the run each migration needs next.",
 )
 def job_poller(context: dg.SensorEvaluationContext, migration: MigrationsResource) -> dg.SensorResult:
     """One list call a page for all jobs; then a run for every migration that can go on."""
     with migration.ledger() as ledger:
-        before = {job.id: job for job in jobs.open_jobs(ledger)}
-        found = poll(ledger, list(before.values()), _Providers(migration), _TICK_SECONDS)
+        due, trouble = _due(migration, ledger)
+        before = {job.id: job for job in due}
+        found = poll(ledger, due, _Providers(migration), _TICK_SECONDS)
+        found.troubles += trouble
         partitions = set(context.instance.get_dynamic_partitions(NAME))
         started = [key for key in migrations.keys(ledger) if key in partitions]
         wanted = _goes_on(ledger, migration.catalogue())
@@ -96,6 +102,27 @@ def job_poller(context: dg.SensorEvaluationContext, migration: MigrationsResourc
         asset_events=events,
         skip_reason=None if requests else _summary(len(before), found),
     )
+
+
+def _due(migration: MigrationsResource, ledger: LedgerConnection) -> tuple[list[Job], list[str]]:
+    """The jobs to ask about in this tick, and why events could not be read, if so.
+
+    Without events that is every open job. With them ticks come more often, and a job is asked about
+    when an event names it or its turn has come: no event is ever needed.
+    """
+    settings = migration.settings()
+    if settings.events_queue is None:
+        return jobs.open_jobs(ledger), []
+    # boto3 is not needed to load definitions
+    from batch_pipeline.providers.job_events import named_jobs  # noqa: PLC0415
+
+    named: set[str] = set()
+    trouble = []
+    try:
+        named = named_jobs(settings.events_queue)
+    except BatchPipelineError as error:
+        trouble.append(str(error))
+    return jobs.due_jobs(ledger, settings.poll_seconds, named), trouble
 
 
 def _pause(migration: MigrationsResource) -> float:

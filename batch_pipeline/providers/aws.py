@@ -74,6 +74,11 @@ def clients(region: str | None = None, profile: str | None = None) -> AwsClients
     )
 
 
+def client(service: str) -> Any:
+    """A client of another service for calls that change nothing that costs money."""
+    return _client(_session(None, None), service, _READS)
+
+
 def _session(region: str | None, profile: str | None) -> boto3.Session:
     try:
         # boto3 itself reads AWS_DEFAULT_REGION only; every other SDK of AWS reads AWS_REGION
