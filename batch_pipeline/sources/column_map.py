@@ -92,6 +92,9 @@ _FIELDS: Final[Mapping[Entity, Mapping[str, str]]] = {
         "author": f"interviewer|reviewer|submitted by|{_AUTHOR}",
         "submitted_at": "submitted at|submitted on|submitted|completed at|date",
         "overall_raw": "overall|overall recommendation|recommendation|rating|score|overall rating",
+        "question": "question|criterion|attribute|competency",
+        "answer": "answer|response|attribute note",
+        "item_rating": "question rating|attribute rating|criterion rating",
     },
     "attachment": {
         "source_id": "attachment id|file id|document id|resume id|id|external id",

@@ -68,6 +68,8 @@ class CsvFolder:
             tables.canonical_rows(table, self.config.timezone, self.config.keep_columns).sink_parquet(staged)
         rows = pl.scan_parquet(staged)
         notices = tables.count_marks(entity, rows)
+        if entity == "evaluation" and "question" in table.columns:
+            rows = relations.with_items_joined(rows)
         single = relations.with_one_id_each(entity, rows)
         notices += single.notices
         rows = single.rows

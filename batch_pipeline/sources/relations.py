@@ -82,6 +82,30 @@ def with_one_id_each(entity: Entity, rows: pl.LazyFrame) -> Related:
     return Related(kept.drop("_number"), tuple(notices))
 
 
+def with_items_joined(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """One row a scorecard where the export writes one for every question of it.
+
+    Rows are one scorecard when id, application, author, time and overall value are the same. `raw` of
+    several rows is an array of them.
+    """
+    key = ["source_id", *_IDENTITY["evaluation"]]
+    inner = pl.col("items").drop_nulls().unique(maintain_order=True)
+    joined = inner.str.strip_prefix("[").str.strip_suffix("]").str.join(",")
+    raws = pl.col("raw").unique(maintain_order=True)
+    return (
+        rows.group_by(key, maintain_order=True)
+        .agg(
+            pl.exclude(*key, "items", "raw").first(),
+            pl.when(inner.len() > 0).then(pl.format("[{}]", joined)).alias("items"),
+            pl.when(raws.len() > 1)
+            .then(pl.format("[{}]", raws.str.join(",")))
+            .otherwise(raws.first())
+            .alias("raw"),
+        )
+        .sort("_row")
+    )
+
+
 def _digests(keys: pl.Series) -> pl.Series:
     return pl.Series(
         keys.name, [hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32] for key in keys]

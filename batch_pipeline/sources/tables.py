@@ -72,6 +72,8 @@ def _plain_columns(table: Table) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]
         overall = value_maps.mapped(columns["overall_raw"], "evaluation.overall", stated)
         columns["overall"] = overall.cast(pl.Int32)
         marks["?unknown_values/overall"] = columns["overall_raw"].is_not_null() & overall.is_null()
+    if table.entity == "evaluation" and {"question", "answer"} & columns.keys():
+        columns["items"] = _item(columns)
     return columns, marks
 
 
@@ -114,6 +116,17 @@ def _list_column(field: str, headers: list[str]) -> pl.Expr:
         values = values.list.eval(pl.element().str.strip_chars())
     text = pl.struct(v=values).struct.json_encode().str.strip_prefix('{"v":').str.strip_suffix("}")
     return pl.when(values.list.len() > 0).then(text)
+
+
+def _item(columns: Mapping[str, pl.Expr]) -> pl.Expr:
+    """The one question a row answers, as JSON of the canonical `items`; null where it asks nothing."""
+    parts = {
+        name: columns.get(field, pl.lit(None, pl.String))
+        for name, field in {"question": "question", "answer": "answer", "rating": "item_rating"}.items()
+    }
+    one = pl.struct([part.alias(name) for name, part in parts.items()])
+    text = pl.format("[{}]", one.struct.json_encode())
+    return pl.when(pl.any_horizontal(part.is_not_null() for part in parts.values())).then(text)
 
 
 def _raw(headers: tuple[str, ...], keep_columns: list[str]) -> pl.Expr:

@@ -270,3 +270,63 @@ def test_a_status_no_map_knows_is_said_and_can_be_mapped(tmp_path: Path) -> None
     read(export, tmp_path / "out", tables=values)
     assert table(tmp_path / "out", "application")["status"].to_list() == ["active"]
     assert pl.read_parquet(tmp_path / "out" / "application.parquet").height == 1
+
+
+SCORECARDS = "Application ID,Author,Submitted At,Overall Recommendation,Question,Answer\n"
+
+
+def test_the_questions_of_one_scorecard_are_its_items(tmp_path: Path) -> None:
+    cards = SCORECARDS + (
+        '10,Rae,2026-01-05 09:00,yes,SQL,"Clear, with ""joins"""\n'
+        "10,Rae,2026-01-05 09:00,yes,Streaming,\n"
+        "10,Bo,2026-01-05 09:00,strong_yes,,\n"
+    )
+    read(write(tmp_path / "in", scorecards=cards), tmp_path / "out")
+    rows = table(tmp_path / "out", "evaluation").sort("author")
+    assert rows.select("author", "overall", "overall_raw").rows() == [
+        ("Bo", 5, "strong_yes"),
+        ("Rae", 4, "yes"),
+    ]
+    assert rows["items"][0] is None
+    assert json.loads(rows["items"][1]) == [
+        {"question": "SQL", "answer": 'Clear, with "joins"', "rating": None},
+        {"question": "Streaming", "answer": None, "rating": None},
+    ]
+    assert [row["Question"] for row in json.loads(rows["raw"][1])] == ["SQL", "Streaming"]
+
+
+def test_the_files_of_people_whose_consent_ended_are_not_opened(tmp_path: Path) -> None:
+    people = "Candidate ID,First Name,Consent Until\n1,Ada,2020-01-01\n2,Bea,2099-01-01\n"
+    manifest = MANIFEST + "1,1,,Ada.pdf,resume,Ada.pdf\n2,2,,Bea.pdf,resume,Bea.pdf\n"
+    export = write(tmp_path / "in", candidates=people, attachments=manifest)
+    for name in ("Ada.pdf", "Bea.pdf"):
+        (export / name).write_bytes(b"%PDF-")
+    report = read(export, tmp_path / "out")
+    rows = table(tmp_path / "out", "attachment")
+    assert rows.select("state", "file_name").rows() == [("erased", None), ("pending", "Bea.pdf")]
+    assert table(tmp_path / "out", "person")["full_name"].to_list() == ["Ada", "Bea"]
+    assert [notice.detail for notice in notices(report, "consent_expired")] == [
+        "files not read, state erased: 1"
+    ]
+
+
+def test_people_who_may_be_one_are_named_by_id_and_kept_apart(tmp_path: Path) -> None:
+    people = (
+        "Candidate ID,Full Name,Email,Phone\n"
+        "1,Ada Example,ada@example.com,+44 20 7946 0018\n"
+        "2,Bea Other, ADA+jobs@Example.com,\n"
+        "3,Ada  Example,,020 7946 0018\n"
+        "4,Cid Else,,020 7946 0018\n"
+    )
+    report = read(write(tmp_path / "in", candidates=people), tmp_path / "out")
+    assert [notice.detail for notice in notices(report, "possible_duplicates")] == [
+        "kept apart: 1 = 2; 1 = 3"
+    ]
+    assert table(tmp_path / "out", "person").height == 4
+    listed = pl.read_parquet(tmp_path / "out" / "possible_duplicates.parquet")
+    assert set(listed.select("person_id", "same").rows()) == {
+        ("1", "e-mail"),
+        ("2", "e-mail"),
+        ("1", "phone and name"),
+        ("3", "phone and name"),
+    }
