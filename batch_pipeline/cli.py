@@ -184,6 +184,26 @@ def status(key: str | None) -> None:
 
 @cli.command()
 @click.argument("key")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the page for recruiters here.",
+)
+def report(key: str, page: Path | None) -> None:
+    """What came over, what did not, why, and what to do: counts and ids, nobody's name."""
+    from batch_pipeline.stages.migration_report import html_report
+
+    with _opened(key) as context:
+        if page is None:
+            _print_report(context)
+        else:
+            page.write_text(html_report(context), encoding="utf-8")
+            console.print(f"wrote {page}")
+
+
+@cli.command()
+@click.argument("key")
 def doctor(key: str) -> None:
     """Look at everything a paid call needs; each line passes or says what to do."""
     with _opened(key) as context:
