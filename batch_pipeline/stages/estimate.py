@@ -25,7 +25,8 @@ def estimate(context: Context) -> dict[str, Any]:
     answers = batch * _ANSWER_TOKENS
     figures: dict[str, Any] = {
         "references": deduped.references,
-        "distinct CVs": made.cvs.height,
+        "distinct CVs": made.cvs.height + made.reused,
+        "read by an earlier migration, not sent": made.reused,
         "by batch": batch,
         "on demand": made.cvs.height - batch,
         "jobs": len(made.shards),

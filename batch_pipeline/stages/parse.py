@@ -5,13 +5,19 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
 
 from batch_pipeline.answers.lines import Line, iter_lines
 from batch_pipeline.answers.table import Expected, parsed_row, parsed_schema, write_parsed, write_rows
 from batch_pipeline.ledger import jobs, migrations, on_demand
 from batch_pipeline.ledger.jobs import Job
+from batch_pipeline.records.parsed_before import parsed_before
 from batch_pipeline.requests.digests import document_digest
 from batch_pipeline.stages.context import Context
+from batch_pipeline.stages.load import target_of
 from batch_pipeline.tasks.base import Failure
 
 
@@ -21,6 +27,7 @@ class ParsedCvs:
 
     parsed: int
     failed: int
+    reused: int  # of `parsed`: read by an earlier migration of this tenant, not paid again
     reasons: Mapping[str, int]
     input_tokens: int
     output_tokens: int
@@ -61,17 +68,46 @@ def parse(context: Context) -> ParsedCvs:
         fresh / "failed.parquet",
     )
     reasons.update(failure.reason for _, _, failure in refused)
+    reused = _write_reused(context, fresh / "reused.parquet")
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)
     result = ParsedCvs(
-        parsed=statuses["parsed"],
+        parsed=statuses["parsed"] + reused,
         failed=statuses["failed"] + len(refused),
+        reused=reused,
         reasons=dict(reasons),
         input_tokens=tokens[0],
         output_tokens=tokens[1],
     )
     migrations.keep_report(context.ledger, context.key, {"parsed_cvs": asdict(result)})
     return result
+
+
+def _write_reused(context: Context, out: Path) -> int:
+    """Rows of CVs that were not asked about, because this tenant had them read before."""
+    asked = {
+        row["record_id"]
+        for row in context.ledger.sql.execute(
+            "select record_id from document where migration = %s", (context.key,)
+        )
+    }
+    cvs = pl.read_parquet(context.workspace.documents, columns=["md5", "record_id", "verdict"])
+    records = {
+        md5: record_id
+        for md5, record_id, verdict in cvs.iter_rows()
+        if verdict == "cv" and record_id not in asked
+    }
+    url = context.settings.database_url.get_secret_value()
+    count = 0
+
+    def rows() -> Iterator[tuple[Any, ...]]:
+        nonlocal count
+        for md5, *values in parsed_before(url, target_of(context), list(records)):
+            count += 1
+            yield (records[md5], md5, "parsed", None, None, *values)
+
+    write_rows(rows(), parsed_schema(context.task), out)
+    return count
 
 
 def _asked_by_us(_model_input: bytes) -> str:

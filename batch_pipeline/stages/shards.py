@@ -9,9 +9,11 @@ import polars as pl
 from batch_pipeline.ledger import documents as ledger_documents
 from batch_pipeline.ledger import migrations
 from batch_pipeline.ledger.documents import PlannedDocument
+from batch_pipeline.records.parsed_before import parsed_before
 from batch_pipeline.requests.jsonl import write_requests
 from batch_pipeline.requests.shards import plan
 from batch_pipeline.stages.context import Context
+from batch_pipeline.stages.load import target_of
 from batch_pipeline.stages.submit import shard_digest
 from batch_pipeline.workspace import write_parquet
 
@@ -31,6 +33,7 @@ class JsonlShards:
     """The plan: paid jobs to come, and what goes on-demand because no legal job can hold it."""
 
     documents: int
+    reused: int
     batch: int
     on_demand: int
     shards: int
@@ -42,7 +45,8 @@ class JsonlShards:
 class Plan:
     """Requests as they would be sent; nothing is in the ledger yet."""
 
-    cvs: pl.DataFrame
+    cvs: pl.DataFrame  # those a model must read
+    reused: int  # CVs this tenant had read before, by an earlier migration
     lines: pl.DataFrame
     shards: tuple[pl.DataFrame, ...]
     left: frozenset[str]  # record ids no legal job can hold
@@ -55,7 +59,10 @@ class Plan:
 def write_plan(context: Context) -> Plan:
     """Write the requests and the shard table; the same documents give the same bytes and shards."""
     workspace = context.workspace
-    cvs = pl.read_parquet(workspace.documents).filter(pl.col("verdict") == "cv").sort("md5")
+    every = pl.read_parquet(workspace.documents).filter(pl.col("verdict") == "cv").sort("md5")
+    url = context.settings.database_url.get_secret_value()
+    known = [row[0] for row in parsed_before(url, target_of(context), every["md5"].to_list())]
+    cvs = every.filter(~pl.col("md5").is_in(known))
     lines = write_requests(
         sorted(workspace.texts.glob("part-*.parquet")),
         cvs.filter(pl.col("route") == "batch"),
@@ -77,7 +84,7 @@ def write_plan(context: Context) -> Plan:
     ]
     write_parquet(pl.DataFrame(rows, schema=SCHEMA, orient="row"), workspace.shards)
     left = (record for part in planned.on_demand for record in lines[part.start : part.stop]["record_id"])
-    return Plan(cvs, lines, shards, frozenset(left))
+    return Plan(cvs, len(known), lines, shards, frozenset(left))
 
 
 def plan_shards(context: Context) -> JsonlShards:
@@ -88,6 +95,7 @@ def plan_shards(context: Context) -> JsonlShards:
         migrations.mark_planned(context.ledger, context.key)
     result = JsonlShards(
         documents=made.cvs.height,
+        reused=made.reused,
         batch=made.lines.height - len(made.left),
         on_demand=made.cvs.height - made.lines.height + len(made.left),
         shards=len(made.shards),

@@ -38,6 +38,7 @@ def summary(ledger: LedgerConnection, key: str) -> Tables:
     if parsed:
         tables["answers"] = {
             "parsed": parsed["parsed"],
+            "of these read by an earlier migration": parsed.get("reused", 0),
             "failed": parsed["failed"],
             **{f"failed: {reason}": count for reason, count in parsed["reasons"].items()},
         }
