@@ -1,7 +1,8 @@
 """Text as every later stage may rely on it, and whether it is good enough to be sent.
 
-Cleaned text is NFC, has no bidirectional or zero-width controls, no NUL and no lone surrogate, and
-breaks lines with `\n` alone: U+2028, U+2029, U+0085, VT and FF have cut JSON lines elsewhere.
+Cleaned text is NFC, spells ligatures and Arabic shapes by their letters, has no bidirectional or
+zero-width controls, no NUL and no lone surrogate, and breaks lines with `\n` alone: U+2028, U+2029,
+U+0085, VT and FF have cut JSON lines elsewhere.
 """
 
 import re
@@ -16,6 +17,10 @@ _DROPPED = re.compile(
 )
 _BULLETS = re.compile("[\uf076\uf0a7\uf0a8\uf0b7\uf0d8\uf0fc]")  # Symbol and Wingdings list marks
 _PRIVATE = re.compile("[\ue000-\uf8ff\U000f0000-\U0010ffff]")  # icons of a font that only the file has
+# ligatures and shapes of a font, and radicals in place of the characters that they are part of
+_SHAPES = re.compile(
+    "[\u2e9f\u2ef3\u2f00-\u2fd5\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufb4f\ufb50-\ufdff\ufe70-\ufefc]"
+)
 _SPACES = re.compile("[ \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 _BLANK_LINES = re.compile("\n{3,}")
 _JOINERS = re.compile("[\u200c\u200d]")
@@ -26,6 +31,7 @@ def clean(text: str) -> str:
     text = _LINE_BREAKS.sub("\n", text)
     text = _SPLIT_WORD.sub("", text)
     text = _PRIVATE.sub(" ", _BULLETS.sub("\u2022", _DROPPED.sub("", text)))
+    text = _SHAPES.sub(lambda shape: unicodedata.normalize("NFKC", shape.group()), text)
     # zero-width joiners spell words in Persian and Indic scripts; between Latin letters they are noise
     if _JOINERS.search(text) and not re.search("[\u0600-\u06ff\u0900-\u0dff]", text):
         text = _JOINERS.sub("", text)

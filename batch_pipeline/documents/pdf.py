@@ -3,8 +3,9 @@
 Hidden text (trap 37) is told by page objects, which costs a few microseconds each: text drawn
 outside the page, at 1 pt or less, fully transparent, in white on nothing darker, or invisible where
 no image lies behind it (an invisible layer over an image is a scan's recognised text, and stays).
-Text inside form objects is not looked into. PDFium must never be used from threads: callers run
-this in a process of its own.
+Text inside form objects is not looked into. Lines that hold right-to-left letters are put in
+reading order by `right_to_left`, pages drawn across two columns by `pdf_columns`. PDFium must never
+be used from threads: callers run this in a process of its own.
 """
 
 import ctypes
@@ -14,8 +15,15 @@ from contextlib import contextmanager
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
+from batch_pipeline.documents.pdf_columns import in_columns
 from batch_pipeline.documents.raw_text import RawText, ReadLimits
 from batch_pipeline.documents.reasons import Reason, Refused
+from batch_pipeline.documents.right_to_left import (
+    Glyph,
+    has_right_to_left,
+    is_mostly_right_to_left,
+    read_line,
+)
 
 _WHITE = 250
 _SMALLEST_POINTS = 1.0
@@ -78,11 +86,43 @@ def _page(document: pdfium.PdfDocument, number: int) -> tuple[str, bool, bool]:
         image = _drop_hidden(page, objects)
         text_page = page.get_textpage()
         try:
-            return text_page.get_text_range(), image, objects > 0
+            text = text_page.get_text_range()
+            text = _placed(text_page) if has_right_to_left(text) else in_columns(page, text_page) or text
+            return text, image, objects > 0
         finally:
             text_page.close()
     finally:
         page.close()
+
+
+def _placed(text_page: pdfium.PdfTextPage) -> str:
+    """The page's lines with the order inside each told by where its signs stand."""
+    lines: list[list[Glyph]] = [[]]
+    places: dict[tuple[int, float, float], int] = {}  # of the line's glyphs
+    x, y = ctypes.c_double(), ctypes.c_double()
+    box = raw.FS_RECTF()
+    for index in range(raw.FPDFText_CountChars(text_page)):
+        sign = chr(raw.FPDFText_GetUnicode(text_page, index))
+        owner = ctypes.cast(raw.FPDFText_GetTextObject(text_page, index), ctypes.c_void_p).value
+        if owner is None or raw.FPDFText_IsGenerated(text_page, index):
+            if sign == "\n":
+                lines.append([])
+                places = {}
+            continue
+        raw.FPDFText_GetCharOrigin(text_page, index, x, y)
+        raw.FPDFText_GetLooseCharBox(text_page, index, box)
+        line, place = lines[-1], (owner, x.value, y.value)
+        if sign.isspace() and (place in places or box.right <= box.left):
+            continue  # not drawn: PDFium saw a gap in the order of drawing
+        if place in places:
+            one = line[places[place]]  # a glyph may say several letters
+            line[places[place]] = Glyph(one.text + sign, min(one.left, box.left), max(one.right, box.right))
+        else:
+            places[place] = len(line)
+            line.append(Glyph(sign, box.left, box.right))
+    drawn = "".join(glyph.text for line in lines for glyph in line)
+    from_right = is_mostly_right_to_left(drawn)
+    return "\n".join(read_line(line, from_right=from_right) for line in lines)
 
 
 def _drop_hidden(page: pdfium.PdfPage, objects: int) -> bool:
