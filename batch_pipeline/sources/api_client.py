@@ -12,9 +12,10 @@ from collections.abc import Callable, Generator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import httpx
+import msgspec
 
 from batch_pipeline.errors import ConfigurationError, SourceError, TransientError
 from batch_pipeline.sources.payload_config import ApiConfig
@@ -71,10 +72,7 @@ class ApiClient:
         url = httpx.URL(where) if "://" in where else httpx.URL(self.url(where))
         if not self._own(url):
             raise SourceError(f"{what}: the next page lies on another host: refused")
-        request = self._http.build_request("GET", url, params=params or None)
-        response = self.patiently(what, lambda: self._http.send(request, auth=self._auth))
-        if response.status_code == httpx.codes.UNAUTHORIZED:
-            raise ConfigurationError("source.api.key_env", self._key_env, "the API refuses the key in it")
+        response = self._send(url, params, what)
         if response.status_code == httpx.codes.FORBIDDEN:
             raise ConfigurationError(
                 "source.api.key_env",
@@ -82,6 +80,14 @@ class ApiClient:
                 f"its key may not read {what}: grant that, or name it under source.api.without",
             )
         return response
+
+    def look(self, path: str, params: Mapping[str, str], what: str) -> Any:
+        """One object by path, None where the API does not give it (deleted, or hidden from this key).
+
+        Raises ConfigurationError, TransientError as `get` does.
+        """
+        response = self._send(httpx.URL(self.url(path)), params, what)
+        return decoded(response) if response.status_code == httpx.codes.OK else None
 
     def stream(self, link: str, take: Callable[[httpx.Response], None], what: str) -> int:
         """Fetch a file; `take` gets the response when its status is 200. Returns the status.
@@ -138,8 +144,23 @@ class ApiClient:
             # full jitter: many readers must not come back together
             self.wait(backoff * random.random() if pause is None else min(pause, LONGEST_WAIT))  # noqa: S311
 
+    def _send(self, url: httpx.URL, params: Mapping[str, str], what: str) -> httpx.Response:
+        request = self._http.build_request("GET", url, params=params or None)
+        response = self.patiently(what, lambda: self._http.send(request, auth=self._auth))
+        if response.status_code == httpx.codes.UNAUTHORIZED:
+            raise ConfigurationError("source.api.key_env", self._key_env, "the API refuses the key in it")
+        return response
+
     def _own(self, url: httpx.URL) -> bool:
         return (url.scheme, url.host, url.port) == (self._base.scheme, self._base.host, self._base.port)
+
+
+def decoded(response: httpx.Response) -> Any:
+    """The JSON of an answer. Raises SourceError for an answer that is none."""
+    try:
+        return msgspec.json.decode(response.content)
+    except msgspec.DecodeError:
+        raise SourceError(f"the API's answer is no JSON (status {response.status_code})") from None
 
 
 def retry_after(response: httpx.Response) -> float | None:

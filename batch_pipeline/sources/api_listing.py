@@ -19,7 +19,7 @@ import httpx
 import msgspec
 
 from batch_pipeline.errors import ConfigurationError, SourceError
-from batch_pipeline.sources.api_client import ApiClient
+from batch_pipeline.sources.api_client import ApiClient, decoded
 from batch_pipeline.sources.base import Notice
 from batch_pipeline.sources.listing import list_export
 from batch_pipeline.sources.payload_config import ApiConfig
@@ -61,14 +61,6 @@ OFFSET_TOKEN: Final = Paging(_next_token, "offset")
 """`hasNext` and an opaque `next`, given back as `offset` (Lever)."""
 PAGING_NEXT: Final = Paging(_paging_next)
 """`paging.next` in the answer (Workable)."""
-
-
-def decoded(response: httpx.Response) -> Any:
-    """The JSON of an answer. Raises SourceError for an answer that is none."""
-    try:
-        return msgspec.json.decode(response.content)
-    except msgspec.DecodeError:
-        raise SourceError(f"the API's answer is no JSON (status {response.status_code})") from None
 
 
 class ApiListing:

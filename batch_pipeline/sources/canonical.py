@@ -122,6 +122,19 @@ SCHEMAS: Final[Mapping[Entity, pl.Schema]] = MappingProxyType(
 )
 
 
+# What is emptied in the row of an erased person.
+PERSONAL_COLUMNS: Final = (
+    "full_name",
+    "given_name",
+    "family_name",
+    "emails",
+    "phones",
+    "links",
+    "location",
+    "raw",
+)
+
+
 def empty(entity: Entity) -> pl.DataFrame:
     """The table of a source that has no such rows."""
     return SCHEMAS[entity].to_frame()

@@ -14,8 +14,8 @@ import httpx
 from pydantic import Field, model_validator
 
 from batch_pipeline.errors import ConfigurationError
-from batch_pipeline.sources.api_client import ApiClient
-from batch_pipeline.sources.api_listing import LINK_HEADER, ApiListing, decoded
+from batch_pipeline.sources.api_client import ApiClient, decoded
+from batch_pipeline.sources.api_listing import LINK_HEADER, ApiListing
 from batch_pipeline.sources.greenhouse_attachments import FILE_IDENTITY
 from batch_pipeline.sources.greenhouse_mapping import GreenhouseMapping
 from batch_pipeline.sources.payload_config import ApiConfig, PayloadConfig, validated
@@ -40,7 +40,7 @@ class GreenhouseApi(ApiConfig):
 
     version: Literal["v1", "v3"] = "v3"
     token_url: Annotated[str, Field(pattern=r"^https?://[^\s?#]+$")] = "https://auth.greenhouse.io/token"  # noqa: S105
-    requests_per_second: Annotated[float, Field(gt=0, le=100)] = 5  # 50 requests in ten seconds
+    requests_per_second: Annotated[float, Field(gt=0, le=1000)] = 5  # 50 requests in ten seconds
 
     @model_validator(mode="before")
     @classmethod
@@ -72,7 +72,8 @@ class Greenhouse:
             raise ConfigurationError(
                 "source.api.key_env", self._api.key_env, "put `client id:client secret` in it for version v3"
             )
-        return ApiClient(self._api, _ClientCredentials(self._api.token_url, name, secret))
+        auth = _ClientCredentials(self._api.token_url, name, secret, self._api.key_env)
+        return ApiClient(self._api, auth)
 
     def list_everything(self, listing: ApiListing) -> None:
         assert self._api is not None
@@ -87,13 +88,9 @@ class Greenhouse:
         parts = urlsplit(handle)
         if parts.path.startswith("attachments/"):
             wanted = parts.path.removeprefix("attachments/")
-            response = client.get("attachments", {"ids": wanted}, f"attachment {wanted}")
-            listed = decoded(response) if response.status_code == httpx.codes.OK else []
+            listed = client.look("attachments", {"ids": wanted}, f"attachment {wanted}") or []
             return next((one.get("url") for one in listed if str(one["id"]) == wanted), None)
-        response = client.get(parts.path, {}, parts.path)
-        if response.status_code != httpx.codes.OK:
-            return None
-        owner = decoded(response)
+        owner = client.look(parts.path, {}, parts.path) or {}
         place = parse_qs(parts.query, keep_blank_values=True)
         same = [
             one
@@ -115,8 +112,9 @@ class _ClientCredentials(httpx.Auth):
 
     requires_response_body = True
 
-    def __init__(self, token_url: str, name: str, secret: str) -> None:
+    def __init__(self, token_url: str, name: str, secret: str, key_env: str) -> None:
         self._url = token_url
+        self._key_env = key_env
         self._basic = httpx.BasicAuth(name, secret)
         self._token: str | None = None
         self._ends = 0.0
@@ -134,6 +132,16 @@ class _ClientCredentials(httpx.Auth):
     def _renew(self) -> Generator[httpx.Request, httpx.Response, None]:
         ask = httpx.Request("POST", self._url, data={"grant_type": "client_credentials"})
         response = yield next(self._basic.auth_flow(ask))
-        granted = decoded(response) if response.status_code == httpx.codes.OK else {}
-        self._token = granted.get("access_token", "")
+        if response.status_code in (400, 401, 403):
+            raise ConfigurationError(
+                "source.api.key_env", self._key_env, "the API refuses the client id and secret in it"
+            )
+        if response.status_code != httpx.codes.OK:
+            raise _NoToken(f"the token endpoint answers {response.status_code}", request=ask)
+        granted = decoded(response)
+        self._token = granted["access_token"]
         self._ends = time.monotonic() + 0.9 * float(granted.get("expires_in") or 600)
+
+
+class _NoToken(httpx.RequestError):
+    """The token endpoint fails: tried again like any request that did not come through."""

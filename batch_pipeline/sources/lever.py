@@ -16,7 +16,7 @@ from pydantic import Field
 
 from batch_pipeline.sources import names, value_maps
 from batch_pipeline.sources.api_client import ApiClient
-from batch_pipeline.sources.api_listing import OFFSET_TOKEN, ApiListing, decoded
+from batch_pipeline.sources.api_listing import OFFSET_TOKEN, ApiListing
 from batch_pipeline.sources.html_notes import readable
 from batch_pipeline.sources.payload_config import ApiConfig, PayloadConfig, validated
 from batch_pipeline.sources.payload_folder import Payload, PayloadFolder
@@ -41,7 +41,7 @@ class LeverApi(ApiConfig):
     """`key_env` holds an API key with read access to everything, confidential postings included."""
 
     base_url: Annotated[str, Field(pattern=r"^https?://[^\s?#]+$")] = "https://api.lever.co/v1"
-    requests_per_second: Annotated[float, Field(gt=0, le=100)] = 8  # ten in a steady state
+    requests_per_second: Annotated[float, Field(gt=0, le=1000)] = 8  # ten in a steady state
     page_size: Annotated[int, Field(ge=1, le=100)] = 100
 
 
@@ -76,10 +76,7 @@ class Lever:
 
     def fresh_link(self, client: ApiClient, handle: str) -> str | None:
         """Handles are paths (`opportunities/<id>/resumes/<id>`); the download path asks for the key."""
-        response = client.get(handle, {}, handle)
-        if response.status_code != httpx.codes.OK:
-            return None
-        listed = decoded(response).get("data") or {}
+        listed = (client.look(handle, {}, handle) or {}).get("data") or {}
         return client.url(f"{handle}/download") if listed.get("file", listed) else None
 
 

@@ -20,7 +20,7 @@ class ApiConfig(_Strict):
         str, Field(pattern=r"^[A-Z][A-Z0-9_]*$", description="environment variable with the key")
     ]
     page_size: Annotated[int, Field(ge=1, le=500)] = 100
-    requests_per_second: Annotated[float, Field(gt=0, le=100)]
+    requests_per_second: Annotated[float, Field(gt=0, le=1000)]
     concurrency: Annotated[int, Field(ge=1, le=16, description="requests under way at once")] = 4
     timeout_seconds: Annotated[float, Field(gt=0, le=600)] = 60
     max_file_bytes: Annotated[int, Field(ge=1)] = 100 << 20

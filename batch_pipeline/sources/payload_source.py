@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 import polars as pl
 
-from batch_pipeline.errors import ConfigurationError
+from batch_pipeline.errors import ConfigurationError, SourceError
 from batch_pipeline.sources import attachment_files, relations
 from batch_pipeline.sources.api_client import ApiClient
 from batch_pipeline.sources.api_listing import ApiListing
@@ -111,7 +111,14 @@ class PayloadSource:
         notices: list[Notice],
     ) -> SourceReport:
         staged = StagedRows(scratch)
-        self._dialect.stage(payloads, staged, RawPayload(staged.findings, self.config.keep_fields))
+        raw = RawPayload(staged.findings, self.config.keep_fields)
+        try:
+            self._dialect.stage(payloads, staged, raw)
+        except (KeyError, TypeError, AttributeError) as error:
+            what = (
+                f"field {error} is not there" if isinstance(error, KeyError) else "a value has another type"
+            )
+            raise SourceError(f"a payload is not as {self.config.kind} documents it: {what}") from error
         notices = [*notices, *staged.findings.notices()]
         if client is None:
             notices += [Notice("unused_file", f"{name}.json", "not read", 1) for name in payloads.unread()]

@@ -7,17 +7,16 @@ jobs, candidates (with details), and for each candidate activities.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import unquote, urlsplit
 
-import httpx
 from pydantic import Field
 
 from batch_pipeline.sources import names, value_maps
 from batch_pipeline.sources.api_client import ApiClient, BearerKey
-from batch_pipeline.sources.api_listing import PAGING_NEXT, ApiListing, decoded
+from batch_pipeline.sources.api_listing import PAGING_NEXT, ApiListing
 from batch_pipeline.sources.html_notes import readable
 from batch_pipeline.sources.payload_config import ApiConfig, PayloadConfig, validated
 from batch_pipeline.sources.payload_folder import Payload, PayloadFolder
@@ -35,7 +34,7 @@ _SHOWN: Final = 20
 class WorkableApi(ApiConfig):
     """`base_url` is https://<subdomain>.workable.com/spi/v3; `key_env` holds an account token."""
 
-    requests_per_second: Annotated[float, Field(gt=0, le=100)] = 1  # ten in ten seconds for account tokens
+    requests_per_second: Annotated[float, Field(gt=0, le=1000)] = 1  # ten in ten seconds for account tokens
 
 
 class WorkableConfig(PayloadConfig):
@@ -71,10 +70,8 @@ class Workable:
 
     def fresh_link(self, client: ApiClient, handle: str) -> str | None:
         """Handles are `candidates/<id>/resume`."""
-        response = client.get(handle.removesuffix("/resume"), {}, handle)
-        if response.status_code != httpx.codes.OK:
-            return None
-        return _detail(decoded(response)).get("resume_url")
+        link = _detail(client.look(handle.removesuffix("/resume"), {}, handle) or {}).get("resume_url")
+        return str(link) if link else None
 
 
 def open_source(settings: Mapping[str, object]) -> PayloadSource:
@@ -103,19 +100,23 @@ class _Mapping:
     def stage(self) -> None:
         for job in self._payloads.rows("jobs"):
             self._job(job)
-        for candidate in self._payloads.rows("candidates"):
+        for candidate in self._candidates():
             self._recognise(candidate)
         if self._spelt_otherwise:
             shown = "; ".join(self._spelt_otherwise[:_SHOWN])
             detail = f"one person, e-mail or name written differently: {shown}"
             self._findings.count("merged_records", "person", detail, len(self._spelt_otherwise))
-        for listed in self._payloads.rows("candidates"):
-            candidate = listed | _detail(self._payloads.one("details", str(listed["id"])) or {})
+        for candidate in self._candidates():
             self._person(candidate)
             self._application(candidate)
             self._resume(candidate)
         for owner, activity in self._payloads.owned_rows("activities", "activities"):
             self._activity(owner, activity)
+
+    def _candidates(self) -> Iterator[Payload]:
+        """Each with its details; they were read later, and win."""
+        for listed in self._payloads.rows("candidates"):
+            yield listed | _detail(self._payloads.one("details", str(listed["id"])) or {})
 
     def _recognise(self, candidate: Payload) -> None:
         key = _person_key(candidate)

@@ -1,6 +1,8 @@
 """Exports of API payloads: the shared samples, and small ones written on the fly."""
 
 import json
+import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,15 +27,21 @@ def write_lists(folder: Path, **lists: Any) -> Path:
     return folder
 
 
-def source(kind: str, now: datetime = NOW, **settings: Any) -> PayloadSource:
+def source(
+    kind: str, now: datetime = NOW, wait: Callable[[float], None] = time.sleep, **settings: Any
+) -> PayloadSource:
+    config: GreenhouseConfig | LeverConfig | WorkableConfig
+    dialect: Greenhouse | Lever | Workable
     if kind == "greenhouse":
-        greenhouse = GreenhouseConfig.model_validate(settings)
-        return PayloadSource(greenhouse, greenhouse.api, Greenhouse(greenhouse), now=lambda: now)
-    if kind == "lever":
-        lever = LeverConfig.model_validate(settings)
-        return PayloadSource(lever, lever.api, Lever(lever), now=lambda: now)
-    workable = WorkableConfig.model_validate(settings)
-    return PayloadSource(workable, workable.api, Workable(workable), now=lambda: now)
+        config = GreenhouseConfig.model_validate(settings)
+        dialect = Greenhouse(config)
+    elif kind == "lever":
+        config = LeverConfig.model_validate(settings)
+        dialect = Lever(config)
+    else:
+        config = WorkableConfig.model_validate(settings)
+        dialect = Workable(config)
+    return PayloadSource(config, config.api, dialect, now=lambda: now, wait=wait)
 
 
 def read_payloads(kind: str, path: Path, into: Path, **settings: Any) -> SourceReport:

@@ -342,6 +342,16 @@ def test_a_page_that_is_cut_off_is_named_without_its_words(tmp_path: Path) -> No
     assert "Zebedee" not in str(caught.value)
 
 
+@pytest.mark.parametrize("broken", [{"first_name": "Zebedee"}, {"id": 1, "email_addresses": ["Zebedee"]}])
+def test_an_object_of_another_shape_is_an_error_without_its_words(
+    tmp_path: Path, broken: dict[str, Any]
+) -> None:
+    folder = write_lists(tmp_path / "in", candidates=[broken], applications=[application(10)])
+    with pytest.raises(SourceError, match="not as greenhouse documents it") as caught:
+        read_payloads("greenhouse", folder, tmp_path / "out")
+    assert "Zebedee" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("settings", "field"),
     [
