@@ -59,7 +59,7 @@ def _settle(context: Context, job: Job) -> Harvest | None:
                 context.migration.limits.attempts,
                 count_attempt=job.provider_status not in _NOT_BEGUN,
             )
-            if settled.missing == settled.requested and job.provider_status not in _NOT_BEGUN:
+            if settled.missing == settled.requested and _did_work(job):
                 _ask_once(context, job, oddities)
             _hold_if_hopeless(context, job, settled)
     except _NothingUsable as found:
@@ -70,6 +70,13 @@ def _settle(context: Context, job: Job) -> Harvest | None:
             context.ledger, context.key, "oddities in output", {"job": job.name, **dict(oddities)}
         )
     return Harvest(job.name, job.provider_status or "", settled, oddities)
+
+
+def _did_work(job: Job) -> bool:
+    """Whether the provider may have worked on the job; one that ran out of time says if it had not."""
+    if job.provider_status == "PartiallyCompleted":
+        return (job.counts or {}).get("processed") != 0
+    return job.provider_status not in _NOT_BEGUN
 
 
 def _ask_once(context: Context, job: Job, oddities: Counter[str]) -> None:

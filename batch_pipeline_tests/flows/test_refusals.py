@@ -1,0 +1,126 @@
+"""Wrong settings are refused before anything is uploaded or paid, in words and with an exit code."""
+
+import csv
+import io
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from batch_pipeline_tests.flows.bench import Bench, assert_right
+
+pytestmark = pytest.mark.servers
+
+
+def test_a_bucket_that_is_not_there_is_refused_before_upload(bench: Bench) -> None:
+    key, _ = bench.small(provider={"bucket": "no-such-bucket"})
+    refused = bench.run(key)
+    assert refused.code == 1
+    assert "bucket no-such-bucket" in refused.said
+    assert "nothing was sent" in refused.said
+    assert bench.jobs(key) == []
+    assert bench.query("select count(*) as n from batch_ledger.job where migration = %s", key) == [{"n": 0}]
+
+
+def test_a_denied_provider_is_refused_before_upload(bench: Bench) -> None:
+    key, _ = bench.small()
+    bench.faults(api={"deny": ["ListModelInvocationJobs"]})
+    refused = bench.run(key)
+    assert refused.code == 1
+    assert "bedrock:ListModelInvocationJobs" in refused.said
+    assert bench.left(key) == []
+
+
+@pytest.mark.parametrize("case", ["role of another account", "no iam:PassRole", "model without batch"])
+def test_a_create_call_that_is_refused_leaves_no_upload_and_is_not_repeated(bench: Bench, case: str) -> None:
+    """F19, F32: permanent, with the provider's words; after it is mended the run goes on."""
+    role = "arn:aws:iam::999999999999:role/other"
+    key, expected = bench.small(provider={"role_arn": role} if case.startswith("role") else {})
+    if case.startswith("no"):
+        bench.faults(api={"deny_pass_role": True})
+    if case.startswith("model"):
+        bench.rules(limits={"min_records_per_job": 10}, models={"unsupported": ["anthropic."]})
+    refused = bench.run(key)
+    assert refused.code == 1, refused.said
+    again = bench.run(key)
+    assert again.code in {1, 3}, again.said
+    assert bench.jobs(key) == []
+    assert bench.left(key) == []
+    bench.faults()
+    bench.rules(limits={"min_records_per_job": 10})
+    export, _ = bench.sample(40)
+    bench.write(key, export, provider={"quotas": {"min_records": 10}})
+    assert bench.command("resume", key).code == 0
+    done = bench.run(key)
+    assert done.code == 0, done.said
+    assert_right(bench, key, expected)
+
+
+def test_exit_codes_tell_configuration_from_trouble(bench: Bench) -> None:
+    key, _ = bench.small()
+    assert bench.run("no-such-migration").code == 2
+    assert bench.run("NOT A KEY").code == 2
+    assert bench.command("no-such-command").code == 2
+    assert bench.run(key, DATABASE_URL="").code == 2
+    assert bench.run(key, BATCH_PIPELINE_ROLE_ARN="not a role").code == 2
+    assert bench.run(key, BATCH_PIPELINE_BUCKET="").code == 2
+    away = bench.run(key, DATABASE_URL="postgresql://u:secret@127.0.0.1:1/none")
+    assert away.code == 1
+    assert "secret" not in away.said
+
+
+def test_an_unreachable_provider_is_trouble_and_pays_nothing(bench: Bench) -> None:
+    key, expected = bench.small()
+    away = bench.run(key, AWS_ENDPOINT_URL_BEDROCK="http://127.0.0.1:1")
+    assert away.code == 1
+    assert "Bedrock" in away.said
+    assert bench.run(key).code == 0
+    assert_right(bench, key, expected)
+
+
+def personal_words(export: Path) -> set[str]:
+    """Names, addresses and numbers of the sample's people; markers come on top."""
+    words = set()
+    with (export / "candidates.csv").open(encoding="utf-8-sig") as file:
+        for row in csv.DictReader(file):
+            if row["Email"]:
+                words |= {row["Email"], row["Phone"], f"{row['First Name']} {row['Last Name']}"}
+    return {word for word in words if len(word) > 6}
+
+
+def dump(bench: Bench, table: str, columns: str = "*") -> str:
+    url = bench.stack.environment["DATABASE_URL"]
+    text = io.StringIO()
+    with psycopg.connect(url) as connection, connection.cursor() as cursor:
+        with cursor.copy(f"copy (select {columns} from batch_ledger.{table}) to stdout".encode()) as copy:
+            for data in copy:
+                text.write(bytes(data).decode())
+    return text.getvalue()
+
+
+def test_nothing_personal_is_said_logged_or_kept_in_the_ledger(bench: Bench) -> None:
+    """Looked for while the migration is held after refusals, and again when it is over."""
+    export, expected = bench.sample(40)
+    words = personal_words(export) | set(expected.markers) | set(expected.erased_markers)
+    assert len(words) > 100
+    person = next(word for word in sorted(words) if "@" in word)
+    quoted = f"Invalid text: '{person} lives here' for {person}"
+    bench.faults(records=[{"code": 400, "plane": "batch", "message": quoted}])
+    key, _ = bench.small()
+    held = bench.run(key)
+    assert held.code == 3
+    bench.faults()
+    said = [held.said, bench.command("status", key).said, bench.command("resume", key, "--retry-failed").said]
+    said.append(bench.run(key).said)
+    tables = bench.query("select tablename as name from pg_tables where schemaname = 'batch_ledger'")
+    said += [dump(bench, str(row["name"])) for row in tables]
+    said += [path.read_text(errors="replace") for path in bench.stack.logs.rglob("*.log")]
+    said.append((bench.stack.folder / "postgres" / "postgres.log").read_text(errors="replace"))
+    for text in said:
+        found = [word for word in words if word in text]
+        assert not found, (len(found), text[:200])
+    assert bench.query("select count(*) as n from batch_ledger.on_demand_call where line is not null") == [
+        {"n": 0}
+    ]
+    work = bench.stack.folder / "work" / key
+    assert not any(path.is_file() for path in work.rglob("*"))
