@@ -40,6 +40,14 @@ def read(data: bytes, limits: ReadLimits) -> RawText:
     return RawText(shown, encoding=encoding, drawn=next(root.iter("img"), None) is not None)
 
 
+def shown_text(markup: str) -> str:
+    """What a browser would show of a piece of HTML; blank for markup that shows nothing."""
+    try:
+        return _text(lxml_html.fragment_fromstring(markup, create_parent="div")).strip()
+    except (etree.ParserError, etree.XMLSyntaxError):
+        return markup
+
+
 def _text(root: etree._Element) -> str:
     parts: list[str] = []
     walker = etree.iterwalk(root, events=("start", "end", "comment", "pi"))

@@ -9,8 +9,8 @@ RTF: Final = "application/rtf"
 ODT: Final = "application/vnd.oasis.opendocument.text"
 HTML: Final = "text/html"
 TEXT: Final = "text/plain"
-XML: Final = "application/xml"
-JSON: Final = "application/json"
+XML: Final = "application/xml"  # of which only Europass CVs are read
+JSON: Final = "application/json"  # likewise
 ZIP: Final = "application/zip"
 OLE2: Final = "application/x-ole-storage"  # spreadsheets, presentations, Outlook messages
 ENCRYPTED_OFFICE: Final = "application/vnd.ms-office.encrypted"
@@ -27,4 +27,4 @@ EMPTY: Final = "application/x-empty"
 UNKNOWN: Final = "application/octet-stream"
 
 IMAGES: Final = frozenset({JPEG, PNG, TIFF, GIF, BMP, WEBP, HEIC})
-WITH_TEXT: Final = frozenset({PDF, DOCX, DOC, RTF, ODT, HTML, TEXT})
+WITH_TEXT: Final = frozenset({PDF, DOCX, DOC, RTF, ODT, HTML, TEXT, XML, JSON})

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 import pypdfium2 as pdfium
 from pypdfium2 import raw
 
+from batch_pipeline.documents.pdf_attachments import embedded_cv
 from batch_pipeline.documents.pdf_columns import in_columns
 from batch_pipeline.documents.raw_text import RawText, ReadLimits
 from batch_pipeline.documents.reasons import Reason, Refused
@@ -59,7 +60,10 @@ def read(data: bytes, limits: ReadLimits) -> RawText:
             texts.append(text)
             scanned += image and len(text.strip()) < _FEW_CHARS
             drawn = drawn or shows
-        return RawText("\n\n".join(texts), pages=count, scanned_pages=scanned, drawn=drawn)
+        text = "\n\n".join(texts)
+        return RawText(
+            embedded_cv(document, text, limits) or text, pages=count, scanned_pages=scanned, drawn=drawn
+        )
 
 
 @contextmanager

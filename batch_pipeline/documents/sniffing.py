@@ -37,6 +37,9 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
 _HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body|title|meta|div|p|h1|table|span|style)\b", re.I)
 _PASSWORD_FIELD = re.compile(rb"<input[^>]+type\s*=\s*[\"']?password", re.I)
 _TAGS = re.compile(rb"(?is)<(script|style)\b.*?</\1>|<[^>]*>")
+_EUROPASS = re.compile(
+    rb"(?s)(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:[\w.-]+:)?(?:SkillsPassport|Candidate)[\s>]"
+)
 _XML_ERROR = re.compile(rb"(?is)<(?:\w+:)?(?:error|errors|fault|errorresponse|serviceexception)\b")
 _ERROR_WORDS = (
     rb"sign[ -]?in|log[ -]?in|log in to|session (?:has )?(?:expired|timed out)|access (?:is )?denied|forbidden|"
@@ -107,6 +110,8 @@ def _text_type(head: bytes, size: int) -> Sniffed:
     if start[:1] in (b"{", b"["):
         return _json_type(start, size)
     if start[:1] == b"<":
+        if _EUROPASS.match(start):
+            return Sniffed(mime.XML)  # it has elements named Title, which HTML has too
         if _HTML.search(start[:4096]):
             return Sniffed(mime.HTML, _is_error_html(start, size))
         if start[:5] == b"<?xml" or _XML_ERROR.match(start):

@@ -25,6 +25,8 @@ _READERS: Final = {
     mime.ODT: "odt",
     mime.HTML: "html",
     mime.TEXT: "txt",
+    mime.XML: "europass",
+    mime.JSON: "europass",
 }
 _WITHOUT_READER: Final = {
     mime.EMPTY: Reason.EMPTY,
