@@ -267,6 +267,22 @@ def resolve(key: str, choice: str | None) -> None:
         console.print(f"{len(calls)} calls resolved")
 
 
+@cli.command("erase-person")
+@click.argument("key")
+@click.argument("source_id")
+@click.confirmation_option(prompt="Erase this person wherever the migration holds them?")
+def erase_person(key: str, source_id: str) -> None:
+    """Erase one person, by the id the source gave them, at any stage of the migration."""
+    from batch_pipeline.stages.erase_person import erase_person as erase_one
+
+    with TerminalProgress() as progress, _opened(key, progress) as context:
+        erased = erase_one(context, source_id)
+        figures = {f"rows of {table}": count for table, count in erased.rows.items() if count}
+        figures |= {"texts": erased.texts, "kept answers": erased.kept_answers}
+        figures["at the provider, erased with the bucket"] = erased.at_provider
+        _table("erased", figures)
+
+
 @cli.command()
 @click.argument("key")
 @click.confirmation_option(prompt="Remove every row this migration brought into the target database?")

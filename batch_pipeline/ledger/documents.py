@@ -25,7 +25,8 @@ def register(ledger: LedgerConnection, key: str, documents: Iterable[PlannedDocu
 
     A request that changed (other text, other prompt) is taken over while nothing is under way for it:
     what earlier attempts asked is settled, and the next one asks what this code would ask. A document
-    that is no longer planned is withdrawn while it is only owed and was never sent.
+    that is no longer planned (its person was erased) goes where nothing was sent for it, and is
+    withdrawn where something was: it stays for the sums of its jobs, and its answer is used by nobody.
 
     Returns:
         How many were new.
@@ -70,6 +71,19 @@ def register(ledger: LedgerConnection, key: str, documents: Iterable[PlannedDocu
             "(d.migration, d.record_id))",
             (key,),
         )
+        ledger.sql.execute(
+            "update document d set withdrawn_at = case when p.record_id is null then now() end "
+            "from document e left join planned p using (record_id) where e.migration = %s "
+            "and d.migration = e.migration and d.record_id = e.record_id "
+            "and (d.withdrawn_at is null) = (p.record_id is null)",
+            (key,),
+        )
+        ledger.sql.execute(
+            "update document set state = 'owed', reason = null "
+            "where migration = %s and withdrawn_at is null and reason = 'withdrawn'",
+            (key,),
+        )
+        fail_withdrawn(ledger, key)
         inserted = ledger.sql.execute(
             "insert into document (migration, record_id, md5, request_digest, route) "
             "select %s, record_id, md5, request_digest, route from planned on conflict do nothing",
@@ -78,10 +92,20 @@ def register(ledger: LedgerConnection, key: str, documents: Iterable[PlannedDocu
         return inserted.rowcount
 
 
+def fail_withdrawn(ledger: LedgerConnection, key: str) -> None:
+    """A withdrawn document is never owed again."""
+    ledger.sql.execute(
+        "update document set state = 'failed', reason = 'withdrawn' "
+        "where migration = %s and withdrawn_at is not null and state = 'owed'",
+        (key,),
+    )
+
+
 def owed(ledger: LedgerConnection, key: str, route: Route) -> list[tuple[str, str]]:
     """(record id, request digest) of what must still be sent, in record-id order."""
     rows = ledger.sql.execute(
         "select record_id, request_digest from document where migration = %s and state = 'owed' "
+        "and withdrawn_at is null "
         'and route = %s order by record_id collate "C"',
         (key, route),
     )
@@ -110,7 +134,7 @@ def retry_failed(ledger: LedgerConnection, key: str) -> int:
     """Owe again what failed at the provider; what was answered stays answered."""
     return ledger.sql.execute(
         "update document set state = 'owed', reason = null, error_code = null, error_message = null, "
-        "attempts = 0 where migration = %s and state = 'failed'",
+        "attempts = 0 where migration = %s and state = 'failed' and withdrawn_at is null",
         (key,),
     ).rowcount
 
@@ -131,7 +155,9 @@ class Settlement:
 
 def settlement(ledger: LedgerConnection, key: str) -> Settlement:
     rows = ledger.sql.execute(
-        "select state, count(*) as n from document where migration = %s group by state", (key,)
+        "select state, count(*) as n from document where migration = %s and withdrawn_at is null "
+        "group by state",
+        (key,),
     )
     counts = {str(row["state"]): int(row["n"]) for row in rows}
     return Settlement(**{state: counts.get(state, 0) for state in ("owed", "sent", "answered", "failed")})
@@ -150,7 +176,7 @@ class FailureKind:
 def failures(ledger: LedgerConnection, key: str) -> list[FailureKind]:
     rows = ledger.sql.execute(
         "select reason, error_code, error_message, count(*) as n from document "
-        "where migration = %s and state = 'failed' group by 1, 2, 3 order by 4 desc, 1",
+        "where migration = %s and state = 'failed' and withdrawn_at is null group by 1, 2, 3 order by 4 desc, 1",
         (key,),
     )
     return [

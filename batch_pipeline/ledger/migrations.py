@@ -50,9 +50,11 @@ def standing(ledger: LedgerConnection, key: str) -> Standing:
              and not_before > now()) as waiting_intents,
           (select count(*) from job where migration = m.key and state in ('accepted', 'running')) as in_flight,
           (select count(*) from job where migration = m.key and state = 'ended') as uncollected,
-          (select count(*) from document where migration = m.key and state = 'owed' and route = 'batch')
+          (select count(*) from document where migration = m.key and state = 'owed' and route = 'batch'
+             and withdrawn_at is null)
              as owed_batch,
-          (select count(*) from document where migration = m.key and state = 'owed' and route = 'on_demand')
+          (select count(*) from document where migration = m.key and state = 'owed' and route = 'on_demand'
+             and withdrawn_at is null)
              as owed_on_demand,
           (select count(*) from on_demand_call where migration = m.key and state = 'intent') as open_calls
         from migration m where m.key = %s

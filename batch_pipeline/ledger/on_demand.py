@@ -24,7 +24,7 @@ class OwedCall:
 def owed_calls(ledger: LedgerConnection, key: str) -> list[OwedCall]:
     rows = ledger.sql.execute(
         "select record_id, md5, request_digest, attempts from document where migration = %s "
-        "and state = 'owed' and route = 'on_demand' order by record_id collate \"C\"",
+        "and state = 'owed' and route = 'on_demand' and withdrawn_at is null order by record_id collate \"C\"",
         (key,),
     )
     return [OwedCall(**row) for row in rows]

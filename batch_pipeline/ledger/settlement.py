@@ -7,6 +7,7 @@ from typing import Literal
 from psycopg.types.json import Jsonb
 
 from batch_pipeline.ledger.connection import LedgerConnection
+from batch_pipeline.ledger.documents import fail_withdrawn
 from batch_pipeline.ledger.jobs import Job
 from batch_pipeline.ledger.words import storable
 
@@ -128,6 +129,7 @@ def _write(
         "and d.state = 'sent'",
         {"most": max_attempts, "job": job.id},
     )
+    fail_withdrawn(ledger, job.migration)
     ledger.sql.execute("update job set state = 'collected' where id = %s", (job.id,))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
-from batch_pipeline.sources.canonical import ENTITIES, SCHEMAS, Entity
+from batch_pipeline.sources.canonical import ENTITIES, PERSONAL_COLUMNS, SCHEMAS, Entity
 
 Scope = Literal["source", "tenant", "child"]
 
@@ -31,7 +31,7 @@ JSON_COLUMNS: Final = frozenset(
 # What is emptied in the rows of an erased person, whatever the export still holds.
 PERSONAL: Final = MappingProxyType(
     {
-        "person": ("full_name", "given_name", "family_name", "emails", "phones", "links", "location", "raw"),
+        "person": PERSONAL_COLUMNS,
         "application": ("reject_reason", "raw"),
         "stage_move": ("raw",),
         "note": ("body_raw", "body_text", "raw"),

@@ -52,9 +52,14 @@ def prepare(context: Context) -> None:
             return  # another process took it to its end meanwhile: nothing may be written again
         if standing.planned and context.workspace.request_lines.exists():
             return
-        read_raw(context)
-        dedup(context)
-        plan_shards(context)
+        make_files(context)
+
+
+def make_files(context: Context) -> None:
+    """Read the export, fold it and plan, anew; the caller holds the lock on the migration's files."""
+    read_raw(context)
+    dedup(context)
+    plan_shards(context)
 
 
 def run(context: Context, sleep: Callable[[float], None] = time.sleep) -> Outcome:

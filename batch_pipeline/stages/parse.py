@@ -131,7 +131,7 @@ def _sources(context: Context) -> Iterator[_Source]:
 
 def _expected(context: Context, condition: str, value: object) -> dict[str, Expected]:
     rows = context.ledger.sql.execute(
-        f"select record_id, md5, request_digest from document where migration = %s and {condition}",  # noqa: S608
+        f"select record_id, md5, request_digest from document where migration = %s and withdrawn_at is null and {condition}",  # noqa: S608
         (context.key, value),
     )
     return {row["record_id"]: Expected(row["md5"], row["request_digest"]) for row in rows}
@@ -152,7 +152,7 @@ def _call_lines(context: Context) -> Iterator[Line]:
 def _refused(context: Context) -> list[tuple[str, str, Failure]]:
     """Documents that failed before there was an answer to parse."""
     rows = context.ledger.sql.execute(
-        "select record_id, md5, reason, error_code from document where migration = %s and state = 'failed' "
+        "select record_id, md5, reason, error_code from document where migration = %s and state = 'failed' and withdrawn_at is null "
         "order by record_id",
         (context.key,),
     )

@@ -8,7 +8,9 @@ import polars as pl
 
 from batch_pipeline.documents.attachments import fetch_attachments
 from batch_pipeline.ledger import migrations
+from batch_pipeline.ledger.erased_people import erased_people
 from batch_pipeline.sources.base import Notice, open_source
+from batch_pipeline.sources.canonical import PERSONAL_COLUMNS, SCHEMAS, UTC
 from batch_pipeline.stages.context import Context
 from batch_pipeline.workspace import write_parquet
 
@@ -32,6 +34,7 @@ def read_raw(context: Context) -> RawCvs:
     workspace = context.workspace
     workspace.canonical.mkdir(parents=True, exist_ok=True, mode=0o700)
     report = open_source(source_settings(context)).read(workspace.canonical)
+    _leave_out_erased(context)
     listed = pl.read_parquet(workspace.table("attachment"))
     context.progress("files hashed", 0, listed.height)
     fetched = fetch_attachments(listed, workspace.spool, context.settings.workers)
@@ -48,6 +51,38 @@ def read_raw(context: Context) -> RawCvs:
     # notices may name columns and files: they stay in the migration's own folder
     workspace.write_note("notices", {"notices": [asdict(notice) for notice in report.notices]})
     return result
+
+
+def _leave_out_erased(context: Context) -> None:
+    """People erased on request during the migration: as if the source itself had erased them."""
+    erased = erased_people(context.ledger, context.key)
+    if not erased:
+        return
+    workspace = context.workspace
+    people = pl.read_parquet(workspace.table("person"))
+    since = pl.DataFrame(
+        {"source_id": list(erased), "asked_at": list(erased.values())},
+        schema={"source_id": pl.String, "asked_at": UTC},
+    )
+    people = people.join(since, on="source_id", how="left", maintain_order="left")
+    theirs = pl.col("asked_at").is_not_null()
+    blank = [pl.when(~theirs).then(pl.col(name)).alias(name) for name in PERSONAL_COLUMNS]
+    write_parquet(
+        people.with_columns(*blank, erased_at=pl.coalesce("erased_at", "asked_at")).select(
+            SCHEMAS["person"].names()
+        ),
+        workspace.table("person"),
+    )
+    applications = pl.read_parquet(workspace.table("application"), columns=["source_id", "person_id"])
+    mine = applications.filter(pl.col("person_id").is_in(list(erased)))["source_id"]
+    attachments = pl.read_parquet(workspace.table("attachment"))
+    of_them = pl.col("person_id").is_in(list(erased)) | pl.col("application_id").is_in(mine.implode())
+    write_parquet(
+        attachments.with_columns(
+            state=pl.when(of_them.fill_null(value=False)).then(pl.lit("erased")).otherwise("state")
+        ),
+        workspace.table("attachment"),
+    )
 
 
 def source_settings(context: Context) -> dict[str, object]:

@@ -89,7 +89,7 @@ def document_sums(context: Context) -> list[Sum]:
     reused = migrations.report(context.ledger, context.key).get("jsonl_shards", {}).get("reused", 0)
     row = context.ledger.sql.execute(
         "select count(*) filter (where route = 'batch') as batch, "
-        "count(*) filter (where route = 'on_demand') as on_demand from document where migration = %s",
+        "count(*) filter (where route = 'on_demand') as on_demand from document where migration = %s and withdrawn_at is null",
         (context.key,),
     ).fetchone()
     assert row is not None

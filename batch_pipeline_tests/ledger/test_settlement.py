@@ -130,12 +130,25 @@ def test_a_request_under_way_is_not_exchanged(ledger: LedgerConnection) -> None:
     assert documents.owed(ledger, KEY, "batch") == [("r-b", "another")]
 
 
-def test_a_document_that_was_never_sent_can_leave_the_plan(ledger: LedgerConnection) -> None:
+def test_a_document_that_left_the_plan_is_never_owed_again(ledger: LedgerConnection) -> None:
     plan(ledger, "abc")
-    reserved(ledger, "s", ["a"])
+    job = ended(ledger, "s", "a")
     jobs.void(ledger, reserved(ledger, "t", ["b"]))
     documents.register(ledger, KEY, [])
-    assert states(ledger) == {"a": ("sent", 1), "b": ("owed", 0)}
+    assert states(ledger) == {"a": ("sent", 1), "b": ("failed", 0)}
+    assert settle(ledger, job, [], 3).requested == 1
+    assert states(ledger) == {"a": ("failed", 1), "b": ("failed", 0)}
+    assert documents.settlement(ledger, KEY).total == 0
+    assert documents.retry_failed(ledger, KEY) == 0
+    assert documents.owed(ledger, KEY, "batch") == []
+
+
+def test_a_document_that_comes_back_into_the_plan_is_owed_again(ledger: LedgerConnection) -> None:
+    plan(ledger, "ab")
+    jobs.void(ledger, reserved(ledger, "s", ["a", "b"]))
+    documents.register(ledger, KEY, [])
+    plan(ledger, "ab")
+    assert states(ledger) == {"a": ("owed", 0), "b": ("owed", 0)}
 
 
 def test_a_new_prompt_is_taken_over_between_two_attempts(ledger: LedgerConnection) -> None:

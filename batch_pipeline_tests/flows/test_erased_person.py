@@ -1,0 +1,121 @@
+"""One person is erased on request: before anything is sent, while jobs run, and after the import."""
+
+import pytest
+
+from batch_pipeline_tests.flows.bench import Bench
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(200)]
+
+
+def someone(bench: Bench, tenant: str) -> tuple[str, str, list[str]]:
+    """(person id, their name, MD5s of CVs only they sent) of an imported twin of the sample."""
+    row = bench.query(
+        """
+        select p.source_id, p.full_name, array_agg(distinct l.document_md5) as md5s
+        from recruiting.person p join recruiting.cv_link l on l.person_id = p.source_id and l.tenant = p.tenant
+        join recruiting.parsed_cv c on c.tenant = p.tenant and c.md5 = l.document_md5
+        where p.tenant = %s and not exists (select from recruiting.cv_link o where o.tenant = l.tenant
+          and o.document_md5 = l.document_md5 and o.person_id <> l.person_id)
+        group by 1, 2 order by 1 limit 1
+        """,
+        tenant,
+    )[0]
+    return row["source_id"], row["full_name"], row["md5s"]
+
+
+def traces(bench: Bench, tenant: str, person: str, name: str, md5s: list[str]) -> dict[str, int]:
+    """Rows that still say something about them."""
+    asked = {
+        "named": ("select count(*) as n from recruiting.person where tenant = %s and full_name = %s", name),
+        "raw": (
+            "select count(*) as n from recruiting.application where tenant = %s and person_id = %s "
+            "and raw is not null",
+            person,
+        ),
+        "files": (
+            "select count(*) as n from recruiting.attachment where tenant = %s and person_id = %s "
+            "and (state <> 'erased' or document_md5 is not null or file_name is not null)",
+            person,
+        ),
+        "documents": (
+            "select count(*) as n from recruiting.document where tenant = %s and md5 = any(%s)",
+            md5s,
+        ),
+        "parsed": (
+            "select count(*) as n from recruiting.parsed_cv where tenant = %s and md5 = any(%s)",
+            md5s,
+        ),
+        "work": (
+            "select count(*) as n from recruiting.parsed_cv_work where tenant = %s and md5 = any(%s)",
+            md5s,
+        ),
+        "links": (
+            "select count(*) as n from recruiting.cv_link where tenant = %s and person_id = %s",
+            person,
+        ),
+    }
+    return {what: bench.query(statement, tenant, value)[0]["n"] for what, (statement, value) in asked.items()}
+
+
+GONE = {"named": 0, "raw": 0, "files": 0, "documents": 0, "parsed": 0, "work": 0, "links": 0}
+
+
+def test_a_person_is_erased_after_the_import_and_nobody_else(bench: Bench) -> None:
+    key, _ = bench.small(40)
+    assert bench.run(key).code == 0
+    person, name, md5s = someone(bench, key)
+    others = "select count(*) as n from recruiting.person where tenant = %s and full_name is not null"
+    before = bench.query(others, key)[0]["n"]
+    erased = bench.command("erase-person", key, person, "--yes")
+    assert erased.code == 0, erased.said
+    assert name not in erased.said
+    assert traces(bench, key, person, name, md5s) == GONE
+    assert bench.query(others, key)[0]["n"] == before - 1
+    assert bench.command("erase-person", key, person, "--yes").code == 0
+
+
+def test_a_person_erased_before_sending_is_never_sent(bench: Bench) -> None:
+    twin, _ = bench.small(40)
+    assert bench.run(twin).code == 0
+    person, name, md5s = someone(bench, twin)
+
+    key, _ = bench.small(40)
+    assert bench.command("migration", "check", key).code == 0
+    assert bench.command("erase-person", key, person, "--yes").code == 0
+    ended = bench.run(key)
+    assert ended.code == 0, ended.said
+    assert not {f"cv-{md5}" for md5 in md5s} & bench.paid(key).keys()
+    assert traces(bench, key, person, name, md5s) == GONE
+    assert bench.left(key) == []
+
+
+def test_a_person_erased_while_jobs_run_has_no_answer_imported(bench: Bench) -> None:
+    twin, _ = bench.small(40)
+    assert bench.run(twin).code == 0
+    person, name, md5s = someone(bench, twin)
+
+    key, _ = bench.small(40)
+    bench.faults(jobs={"hold": ["InProgress"]})
+    running = bench.start("run", key)
+    bench.wait_for(
+        lambda: bool(
+            bench.query("select 1 from batch_ledger.job where migration = %s and state = 'running'", key)
+        )
+    )
+    erased = bench.command("erase-person", key, person, "--yes")
+    assert erased.code == 0, erased.said
+    bench.faults()
+    said, _ = running.communicate(timeout=60)
+    assert running.returncode == 0, said
+    # it was paid for before the request to erase; it is used by nobody
+    assert {f"cv-{md5}" for md5 in md5s} <= bench.paid(key).keys()
+    assert traces(bench, key, person, name, md5s) == GONE
+    assert bench.left(key) == []
+
+
+def test_an_unknown_person_is_said_to_be_unknown(bench: Bench) -> None:
+    key, _ = bench.small(40)
+    assert bench.command("migration", "check", key).code == 0
+    ended = bench.command("erase-person", key, "no-such-id", "--yes")
+    assert ended.code == 2
+    assert "no person of migration" in ended.said
