@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 import httpx
-import msgspec
 
 from batch_pipeline.errors import ConfigurationError, SourceError, TransientError
+from batch_pipeline.sources import json_text
 from batch_pipeline.sources.payload_config import ApiConfig
 
 ATTEMPTS: Final = 6
@@ -158,8 +158,8 @@ class ApiClient:
 def decoded(response: httpx.Response) -> Any:
     """The JSON of an answer. Raises SourceError for an answer that is none."""
     try:
-        return msgspec.json.decode(response.content)
-    except msgspec.DecodeError:
+        return json_text.decode(response.content)
+    except ValueError:
         raise SourceError(f"the API's answer is no JSON (status {response.status_code})") from None
 
 

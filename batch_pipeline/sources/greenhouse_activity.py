@@ -19,7 +19,7 @@ _MOVE: Final = re.compile(
 _SLACK: Final = timedelta(days=1)  # the prose has the account's calendar day, the feed an instant
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Candidacy:
     """One application of the candidate whose feed is read."""
 

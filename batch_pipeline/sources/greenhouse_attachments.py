@@ -20,25 +20,28 @@ class GreenhouseAttachments:
         self._rows = rows
         self._raw = raw
         self._findings = rows.findings
-        self._carried: dict[str, set[tuple[str, ...]]] = {}
+        self._carried: set[int] = set()  # hashes of (person, file): numbers, for there may be millions
 
     def of_application(self, application: Payload) -> None:
         person_id = _text(application.get("candidate_id"))
         for attachment, number in _numbered(application.get("attachments") or []):
             if person_id is not None:
-                self._carried.setdefault(person_id, set()).update(_same_file(attachment))
+                self._carried |= _marks(person_id, attachment)
             handle = _handle("applications", application["id"], attachment, number)
             self._add(attachment, person_id, str(application["id"]), None, handle)
 
     def of_candidate(self, candidate: Payload) -> None:
         """Since 2020-09 the candidate repeats what its applications carry (trap 3)."""
         person_id = str(candidate["id"])
-        carried = set(self._carried.get(person_id, ()))
-        for application in candidate.get("applications") or []:
-            for attachment in application.get("attachments") or []:
-                carried |= _same_file(attachment)
+        nested = [
+            one
+            for application in candidate.get("applications") or []
+            for one in application.get("attachments") or []
+        ]
+        carried = {mark for one in nested for mark in _marks(person_id, one)}
         for attachment, number in _numbered(candidate.get("attachments") or []):
-            if carried & _same_file(attachment):
+            marks = _marks(person_id, attachment)
+            if marks & carried or marks & self._carried:
                 self._findings.count("candidate_copy", "attachment", "an application carries the same file")
             else:
                 handle = _handle("candidates", person_id, attachment, number)
@@ -90,11 +93,14 @@ def _identity(attachment: Payload) -> tuple[str, ...]:
     return tuple(str(attachment.get(field) or "") for field in FILE_IDENTITY)
 
 
-def _same_file(attachment: Payload) -> set[tuple[str, ...]]:
+def _marks(person_id: str, attachment: Payload) -> set[int]:
     """By what two listings of one file are recognised: name, type and time, or the link without its signature."""
     place = urlsplit(str(attachment.get("url") or ""))
-    by_link = {(place.netloc, place.path)} if place.path else set()
-    return {_identity(attachment), *by_link}
+    marks = {hash((person_id, place.netloc, place.path))} if place.path else set()
+    if attachment.get("created_at") or not marks:
+        # a name alone is not enough: half of all files are called CV.pdf
+        marks.add(hash((person_id, *_identity(attachment))))
+    return marks
 
 
 def _numbered(attachments: Iterable[Payload]) -> Iterator[tuple[Payload, int]]:

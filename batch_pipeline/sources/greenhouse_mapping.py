@@ -38,6 +38,7 @@ class GreenhouseMapping:
         self._jobs: dict[str, str | None] = {}
         self._hired: dict[str, object] = {}
         self._candidacies: dict[str, list[Candidacy]] = {}
+        self._structured = payloads.has("application_stages")  # v3 tells moves by id, v1 in prose
         self._first_stages = self._first_of_each_job()
         self._unmoved: dict[str, tuple[str, datetime]] = {}
         self._attachments = GreenhouseAttachments(rows, raw)
@@ -190,12 +191,13 @@ class GreenhouseMapping:
                 "tz_assumed": times.zoneless,
             },
         )
-        if person_id is not None and job_id is not None and not self._payloads.has("application_stages"):
+        if person_id is not None and job_id is not None and self._payloads.has("activity_feed"):
             self._candidacies.setdefault(person_id, []).append(
                 Candidacy(source_id, self._jobs.get(job_id), applied, rejected)
             )
-            if applied is not None and stage is not None and self._first_stages.get(job_id) == stage:
-                self._unmoved[source_id] = (stage, applied)
+        first = None if job_id is None else self._first_stages.get(job_id)
+        if applied is not None and stage is not None and stage == first and not self._structured:
+            self._unmoved[source_id] = (stage, applied)
 
     def _structured_moves(self) -> None:
         for stage in self._payloads.rows("application_stages"):
@@ -238,7 +240,7 @@ class GreenhouseMapping:
             else:
                 self._findings.count("not_imported", "activity_feed", "activities that move nothing")
             return
-        if self._payloads.has("application_stages"):
+        if self._structured:
             return  # said there with ids
         if move.application_id is None:
             self._findings.count("unmatched_moves", "stage_move", "no application of that candidate fits")

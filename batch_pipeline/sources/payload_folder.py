@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from batch_pipeline.errors import SourceError
+from batch_pipeline.sources import json_text
 from batch_pipeline.sources.listing import Listing
 
 Payload = dict[str, Any]
@@ -98,6 +97,6 @@ def _shown(name: str, place: str) -> str:
 
 def _decoded(shown: str, path: Path) -> Any:
     try:
-        return msgspec.json.decode(path.read_bytes())
-    except msgspec.DecodeError as error:
+        return json_text.decode(path.read_bytes())
+    except ValueError as error:
         raise SourceError(f"{shown}: is no JSON ({type(error).__name__})") from None

@@ -3,9 +3,10 @@
 Signed links are credentials and die within days: the handle is kept instead (traps 1 and 49).
 """
 
-import json
 from functools import lru_cache
 from typing import Any, Final
+
+import msgspec
 
 from batch_pipeline.sources import column_map
 from batch_pipeline.sources.staged_rows import Findings
@@ -27,7 +28,7 @@ class RawPayload:
     def of(self, table: str, payload: dict[str, Any], without: tuple[str, ...] = ()) -> str:
         """JSON text of an object; `without` are fields that are rows of their own."""
         rest = {name: value for name, value in payload.items() if name not in without}
-        return json.dumps(self._kept(table, rest), ensure_ascii=False, separators=(",", ":"))
+        return msgspec.json.encode(self._kept(table, rest)).decode()
 
     def _kept(self, table: str, value: Any) -> Any:
         if isinstance(value, dict):

@@ -334,6 +334,17 @@ def test_pages_in_a_folder_read_like_one_file(tmp_path: Path) -> None:
     assert notices(report, "duplicate_rows")[0].count == 1  # the page that shifted under the reader
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_half_an_emoji_and_a_byte_order_mark_do_not_stop_a_reading(tmp_path: Path, encoding: str) -> None:
+    folder = write_lists(tmp_path / "in", applications=[application(10)])
+    text = json.dumps([candidate(1, first_name="A\ud83d", title="\U0001f600")])
+    (folder / "candidates.json").write_bytes(text.encode(encoding))
+    read_payloads("greenhouse", folder, tmp_path / "out")
+    person = table(tmp_path / "out", "person").row(0, named=True)
+    assert person["given_name"] == "A\ufffd"
+    assert json.loads(person["raw"])["title"] == "\U0001f600"
+
+
 def test_a_page_that_is_cut_off_is_named_without_its_words(tmp_path: Path) -> None:
     folder = write_lists(tmp_path / "in", applications=[application(10)])
     (folder / "candidates.json").write_text('[{"id": 1, "first_name": "Zebedee"')
