@@ -112,8 +112,8 @@ def extract(
     for job, answer in run.answers():
         if answer.unreadable:
             parts.flush()
-            raise TerminalError(f"the file of document {job.md5} can no longer be read: run the fetch again")
-        parts.add(job.md5, answer)
+            raise TerminalError(f"the file of document {job.name} can no longer be read: run the fetch again")
+        parts.add(job.name, answer)
         extracted += 1
         if answer.reason is not None:
             reasons[answer.reason] += 1

@@ -22,7 +22,9 @@ _MODULE = "batch_pipeline.documents.extraction_worker"
 
 @dataclass(frozen=True)
 class Job:
-    md5: str
+    """`name` is what the caller knows the document by."""
+
+    name: str
     task: Task
 
 

@@ -15,8 +15,9 @@ from typing import BinaryIO, Final
 import msgspec
 
 from batch_pipeline.documents.classify import judge
+from batch_pipeline.documents.page_images import PageImage, ShowLimits
 from batch_pipeline.documents.raw_text import ReadLimits
-from batch_pipeline.documents.reasons import Reason
+from batch_pipeline.documents.reasons import Reason, Refused
 from batch_pipeline.documents.text import extract_text
 
 FRAME: Final = struct.Struct("<I")
@@ -32,8 +33,11 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Task(msgspec.Struct, frozen=True, array_like=True):
+    """`show` asks for page images in place of text."""
+
     path: str
     mime: str
+    show: ShowLimits | None = None
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
@@ -49,6 +53,21 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
     cv_score: float | None = None
     unreadable: bool = False
     last: bool = False
+    images: list[PageImage] = []
+
+
+def show_document(path: Path, kind: str, limits: ShowLimits) -> Answer:
+    """One file's page images, or the reason there are none."""
+    from batch_pipeline.documents.page_drawing import draw_pages  # noqa: PLC0415 - loads image decoders
+
+    try:
+        return Answer(images=draw_pages(path, kind, limits))
+    except Refused as refused:
+        return Answer(reason=refused.reason.value)
+    except MemoryError:
+        return Answer(reason=Reason.PARSE_MEMORY.value, last=True)
+    except OSError:
+        return Answer(unreadable=True)
 
 
 def read_document(task: Task, limits: ReadLimits) -> Answer:
@@ -84,7 +103,11 @@ def serve(source: BinaryIO, sink: BinaryIO, limits: Limits) -> None:
         (length,) = FRAME.unpack(head)
         task = tasks.decode(source.read(length))
         _allow_cpu(limits.cpu_seconds)
-        answer = read_document(task, bounds)
+        answer = (
+            read_document(task, bounds)
+            if task.show is None
+            else show_document(Path(task.path), task.mime, task.show)
+        )
         served += 1
         if served >= limits.files_per_process:
             answer = msgspec.structs.replace(answer, last=True)

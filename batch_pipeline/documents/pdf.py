@@ -44,7 +44,7 @@ def read(data: bytes, limits: ReadLimits) -> RawText:
     if b"%%EOF" not in data:
         # PDFium rebuilds a cut file and shows its first pages: half a CV must not pass for a CV
         raise Refused(Reason.TRUNCATED)
-    with _opened(data) as document:
+    with opened(data) as document:
         count = len(document)
         if count == 0:
             raise Refused(Reason.DAMAGED)
@@ -67,7 +67,8 @@ def read(data: bytes, limits: ReadLimits) -> RawText:
 
 
 @contextmanager
-def _opened(data: bytes) -> Iterator[pdfium.PdfDocument]:
+def opened(data: bytes) -> Iterator[pdfium.PdfDocument]:
+    """Raises Refused: password_protected, damaged."""
     try:
         document = pdfium.PdfDocument(data)
     except pdfium.PdfiumError as error:

@@ -16,6 +16,8 @@ Reason = Literal[
     "unreadable",  # the model says nothing can be read
     "too_large",  # larger than any CV
     "attempts_exhausted",  # every attempt ended in an error worth another one
+    "cannot_be_shown",  # a scan that no message to a model can hold, or that no decoder opens
+    "given_up",  # nobody saw how its call ended, and a person chose not to pay for another
     "missing",  # no attempt ever gave a line for it
 ]
 REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
