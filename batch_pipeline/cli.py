@@ -267,6 +267,19 @@ def resolve(key: str, choice: str | None) -> None:
         console.print(f"{len(calls)} calls resolved")
 
 
+@cli.command()
+@click.argument("key")
+@click.option("--to", "folder", required=True, type=click.Path(path_type=Path, file_okay=False))
+def dataset(key: str, folder: Path) -> None:
+    """Write an imported migration's rows as a Parquet dataset, a folder a table."""
+    from batch_pipeline.records.dataset import write_dataset
+    from batch_pipeline.stages.load import target_of
+
+    with _opened(key) as context:
+        url = context.settings.database_url.get_secret_value()
+        _table("rows written", write_dataset(url, target_of(context), folder))
+
+
 @cli.command("erase-person")
 @click.argument("key")
 @click.argument("source_id")
