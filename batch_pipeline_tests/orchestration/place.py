@@ -97,6 +97,11 @@ class Place:
             self.instance, job_name="send_migration", status=status, tags={"dagster/partition": key}
         )
 
+    def meter(self) -> dict[str, Any]:
+        """What the emulator was paid for so far."""
+        answer: dict[str, Any] = httpx.get(f"{self.emulator.url}/_emulator/meter").json()
+        return answer
+
     def know(self, *keys: str) -> None:
         self.instance.add_dynamic_partitions(NAME, list(keys))
 

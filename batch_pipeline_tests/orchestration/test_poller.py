@@ -111,7 +111,7 @@ def test_an_account_in_trouble_does_not_starve_the_others(held: Place, bucket: s
         waiting = ledger.sql.execute("select distinct migration from job where state = 'accepted'").fetchall()
     assert [row["migration"] for row in waiting] == ["acme"]
     held.faults()
-    assert [request.partition_key for request in held.tick("job_poller").run_requests or []] == ["acme"]
+    assert "acme" in {request.partition_key for request in held.tick("job_poller").run_requests or []}
 
 
 def test_a_provider_that_refuses_to_be_asked_leaves_the_tick_green_and_the_jobs_open(
