@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +33,19 @@ def land(staged: StagedRows, into: Path, now: datetime, *, erase_expired: bool) 
         if entity != "job":
             rows = relations.with_people(entity, rows, into)
         write_table(entity, relations.in_order(entity, rows), into)
+    return [*notices, *_from_the_future(into, now)]
+
+
+def _from_the_future(into: Path, now: datetime) -> list[Notice]:
+    """Rows made after they were read: a clock or a unit of time is wrong (trap 16)."""
+    tomorrow = now + timedelta(days=1)
+    notices: list[Notice] = []
+    for entity in ENTITIES:
+        if entity != "attachment":
+            rows = pl.scan_parquet(into / f"{entity}.parquet")
+            count = rows.select((pl.col("source_created_at") > tomorrow).sum()).collect().item()
+            if count:
+                notices.append(Notice("dates_out_of_range", entity, "source_created_at lies ahead", count))
     return notices
 
 

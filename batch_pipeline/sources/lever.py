@@ -28,6 +28,11 @@ FLAT: Final = ("postings", "stages", "archive_reasons", "users", "opportunities"
 OWNED: Final = ("resumes", "files", "notes", "feedback")
 """Lists of the account, and lists of each opportunity."""
 
+# unless told otherwise Lever lists what is not confidential, and says nothing of the rest
+_ASKED: Final[Mapping[str, dict[str, str]]] = {
+    "opportunities": {"expand": "applications", "confidentiality": "all"},
+    "postings": {"confidentiality": "all"},
+}
 _PERSON_FIELDS: Final = (
     *("contact", "name", "headline", "location", "phones", "emails", "links", "tags"),
     *("isAnonymized", "dataProtection"),
@@ -68,8 +73,7 @@ class Lever:
         assert self._api is not None
         limit = {"limit": str(self._api.page_size)}
         for name in FLAT:
-            expand = {"expand": "applications"} if name == "opportunities" else {}
-            listing.flat(name, name, limit | expand, OFFSET_TOKEN)
+            listing.flat(name, name, limit | _ASKED.get(name, {}), OFFSET_TOKEN)
         for name in OWNED:
             owners = (str(one["id"]) for one in listing.rows("opportunities"))
             listing.owned(name, owners, _path_of(name), limit, ("data", OFFSET_TOKEN))

@@ -135,6 +135,8 @@ class _Handlers:
         if rows is None:
             found = self._system.objects.get(name)
             return JSONResponse({"data": found}) if found else JSONResponse({}, 404)
+        if request.query_params.get("confidentiality") != "all":
+            rows = [one for one in rows if one.get("confidentiality") != "confidential"]
         start = int(request.query_params.get("offset", "[0]").strip("[]"))
         limit = int(request.query_params["limit"])
         more = start + limit < len(rows)

@@ -422,6 +422,16 @@ def test_the_files_of_erased_people_are_never_asked_for(system: System, tmp_path
     assert len(asked) == 3
 
 
+def test_confidential_candidacies_are_listed_and_private(system: System, tmp_path: Path) -> None:
+    fill_lever(system)
+    for row in (system.lists["opportunities"][0], system.lists["postings"][0]):
+        row["confidentiality"] = "confidential"
+    report = read(system, "lever", tmp_path)
+    assert (report.counts["application"], report.counts["job"]) == (PEOPLE, 1)
+    assert table(tmp_path, "person").filter(source_id="c-o0")["is_private"].to_list() == [True]
+    assert table(tmp_path, "job")["confidential"].to_list() == [True]
+
+
 def test_a_server_that_gives_no_file_at_all_stops_the_reading(system: System, tmp_path: Path) -> None:
     fill_v1(system)
     system.lists["applications"] = [

@@ -17,8 +17,11 @@ from batch_pipeline.documents.dedup import (
     distinct_files,
 )
 from batch_pipeline.documents.extraction import extract, read_outcomes
+from batch_pipeline.records.importing import import_migration
+from batch_pipeline.records.target import Target
 from batch_pipeline.sources.base import SourceReport
 from batch_pipeline.sources.canonical import ENTITIES, SCHEMAS
+from batch_pipeline.workspace import Workspace, write_parquet
 from batch_pipeline_tests.sources.exports import notices, table
 from batch_pipeline_tests.sources.payload_exports import SAMPLES, SHARED, read_payloads, write_lists
 
@@ -294,3 +297,29 @@ def test_reading_a_folder_again_gives_the_same_tables(sample: Sample, tmp_path: 
     assert first == read_payloads(sample.kind, sample.payloads, tmp_path / "b")
     for entity in ENTITIES:
         assert table(tmp_path / "a", entity).equals(table(tmp_path / "b", entity))
+
+
+@pytest.mark.servers
+def test_the_sample_lands_in_postgresql_with_its_references(
+    sample: Sample, tmp_path: Path, postgres_url: str
+) -> None:
+    report = read_sample(sample, tmp_path)
+    workspace = Workspace(tmp_path / "work", "sample").create()
+    (tmp_path / "out").rename(workspace.canonical)
+    fetched = fetch_attachments(pl.read_parquet(workspace.table("attachment")), workspace.spool, workers=1)
+    extract(distinct_files(fetched), workspace.texts, 1)
+    documents = build_documents(fetched, read_outcomes(workspace.texts))
+    links = build_links(fetched, documents, pl.read_parquet(workspace.table("application")))
+    for frame, path in (
+        (fetched, workspace.attachments),
+        (documents, workspace.documents),
+        (links, workspace.links),
+    ):
+        write_parquet(frame, path)
+    target = Target("northwind", sample.kind, "sample")
+    landed = import_migration(postgres_url, target, workspace).tables
+    listed = {name: count for name, count in report.counts.items() if name != "attachment"}
+    assert {name: landed[name].inserted for name in listed} == listed
+    assert landed["attachment"].inserted == fetched.height
+    assert landed["cv_link"].inserted == links.height
+    assert import_migration(postgres_url, target, workspace).changed == 0

@@ -84,6 +84,13 @@ def test_a_time_beyond_reason_is_flagged(tmp_path: Path, moment: int, kind: Any)
     assert notices(report, kind)
 
 
+def test_a_candidacy_made_after_it_was_read_is_flagged(tmp_path: Path) -> None:
+    report = read(tmp_path, opportunity("o1", createdAt=1_900_000_000_000))
+    assert ("application", "source_created_at lies ahead") in [
+        (one.table, one.detail) for one in notices(report, "dates_out_of_range")
+    ]
+
+
 def test_stage_changes_may_go_back_and_start_as_a_lead(tmp_path: Path) -> None:
     changes = [
         {"toStageId": stage, "updatedAt": T0 + 1000 * step, "userId": "u1"}
