@@ -99,7 +99,8 @@ class ApiClient:
             TransientError: it does not come whole after ATTEMPTS tries.
         """
         url = httpx.URL(link)
-        auth = self._auth if self._own(url) else None
+        own = self._own(url)
+        auth = self._auth if own else None
 
         def send() -> httpx.Response:
             request = self._http.build_request("GET", url, headers={"Accept": "*/*"})
@@ -111,19 +112,24 @@ class ApiClient:
                 response.close()
             return response
 
-        return self.patiently(what, send).status_code
+        # the limits are the API's: a store of files has none of them
+        return self.patiently(what, send, paced=own).status_code
 
-    def patiently(self, what: str, send: Callable[[], httpx.Response]) -> httpx.Response:
+    def patiently(
+        self, what: str, send: Callable[[], httpx.Response], *, paced: bool = True
+    ) -> httpx.Response:
         """Send until the answer is neither 429, nor a server's failure, nor cut short."""
         failures, waited = 0, 0.0
         while True:
-            self._pace.take(self.wait)
+            if paced:
+                self._pace.take(self.wait)
             try:
                 response = send()
             except httpx.RequestError as error:
                 cause, pause = type(error).__name__, None
             else:
-                self._pace.heed(response)
+                if paced:
+                    self._pace.heed(response)
                 pause = retry_after(response)
                 if response.status_code == httpx.codes.TOO_MANY_REQUESTS:
                     pause = _WINDOW if pause is None else pause

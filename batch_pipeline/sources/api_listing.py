@@ -77,12 +77,12 @@ class ApiListing:
         self._began = now()
 
     def begin(self) -> None:
-        """Go on with a reading that was cut short, unless its links have died meanwhile."""
+        """Go on with a reading of this API that was cut short, unless its links have died meanwhile."""
         path = self._folder / _STATE
         if path.exists():
             state = json.loads(path.read_text())
             began = datetime.fromisoformat(state["began"])
-            if self._now() - began < _STALE:
+            if state["api"] == self._api.base_url and self._now() - began < _STALE:
                 self._began, self._lists = began, state["lists"]
                 return
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -211,7 +211,8 @@ class ApiListing:
 
     def _save(self) -> None:
         with atomic_path(self._folder / _STATE) as unfinished:
-            unfinished.write_text(json.dumps({"began": self._began.isoformat(), "lists": self._lists}))
+            state = {"api": self._api.base_url, "began": self._began.isoformat(), "lists": self._lists}
+            unfinished.write_text(json.dumps(state))
 
 
 def _checked(response: httpx.Response, name: str) -> None:

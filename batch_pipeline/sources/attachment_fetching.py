@@ -87,7 +87,9 @@ class FileFetcher:
         return placed, _notices(outcomes)
 
     def _fetch(self, row: dict[str, Any]) -> _Outcome:
-        digest = hashlib.sha256(row["source_handle"].encode()).hexdigest()
+        # two accounts may have one handle
+        place = f"{self._api.base_url}\n{row['source_handle']}"
+        digest = hashlib.sha256(place.encode()).hexdigest()
         target = self._folder / digest[:2] / digest
         status: int | Why = httpx.codes.OK
         if not target.exists():

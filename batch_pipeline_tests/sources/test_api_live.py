@@ -1,6 +1,8 @@
 """Reading live systems over HTTP: paging, limits, failures, links that die, readings cut short."""
 
 import logging
+import multiprocessing
+import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -430,6 +432,57 @@ def test_confidential_candidacies_are_listed_and_private(system: System, tmp_pat
     assert (report.counts["application"], report.counts["job"]) == (PEOPLE, 1)
     assert table(tmp_path, "person").filter(source_id="c-o0")["is_private"].to_list() == [True]
     assert table(tmp_path, "job")["confidential"].to_list() == [True]
+
+
+def test_another_account_never_gets_what_the_first_one_left(system: System, tmp_path: Path) -> None:
+    fill_v1(system)
+    system.faults["scorecards"] = [failing(500)] * 6
+    with pytest.raises(TransientError):
+        read(system, "v1", tmp_path, [])
+    fill_v3(other := System(files={f"f{number}.pdf": b"%PDF-other" for number in range(PEOPLE)}))
+    with running(other):
+        assert read(other, "v3", tmp_path).counts["person"] == PEOPLE
+    assert files_of(tmp_path) == [b"%PDF-other"] * PEOPLE
+
+
+def test_files_of_another_host_are_not_held_up_by_the_limits_of_the_api(
+    system: System, tmp_path: Path
+) -> None:
+    fill_v3(system)
+    waits: list[float] = []
+    read(system, "v3", tmp_path, waits, requests_per_second=1, concurrency=1)
+    lists = sum(count for name, count in system.asked.items() if not name.startswith("storage/"))
+    assert len([one for one in waits if one > 0]) < lists
+
+
+def read_until_killed(system_base: str, into: str) -> None:
+    given = {"base_url": f"{system_base}/v1", "key_env": "ATS_KEY", "version": "v1"}
+    source("greenhouse", api=given | {"requests_per_second": 1000, "concurrency": 1}).read(Path(into))
+
+
+def test_a_killed_reading_goes_on_and_fetches_nothing_twice(system: System, tmp_path: Path) -> None:
+    fill_v1(system)
+    reached, release = threading.Event(), threading.Event()
+
+    def hold(_: Request) -> None:
+        reached.set()
+        release.wait(20)
+
+    system.faults["storage/f3.pdf"] = [hold]
+    process = multiprocessing.get_context("spawn").Process(
+        target=read_until_killed, args=(system.base, str(tmp_path))
+    )
+    process.start()
+    assert reached.wait(30)
+    process.kill()
+    process.join()
+    release.set()
+    asked = dict(system.asked)
+    report = read(system, "v1", tmp_path)
+    assert report.counts["attachment"] == PEOPLE
+    assert files_of(tmp_path) == sorted(system.files.values())
+    assert all(system.asked[name] == asked[name] for name in ("candidates", "storage/f0.pdf"))
+    assert system.asked["storage/f3.pdf"] == 2
 
 
 def test_a_server_that_gives_no_file_at_all_stops_the_reading(system: System, tmp_path: Path) -> None:
