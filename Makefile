@@ -26,6 +26,9 @@ check: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
+accuracy: $(READY)
+	$(BIN)/python -m benchmarks.accuracy
+
 faults: $(READY)
 	$(BIN)/python -m batch_pipeline_tests.faults.table --all
 
