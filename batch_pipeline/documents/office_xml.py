@@ -1,4 +1,4 @@
-"""Bounded reading of XML members from a zipped office file (DOCX, ODT)."""
+"""Bounded reading of members from a zipped office file (DOCX, ODT)."""
 
 import io
 import zipfile
@@ -25,6 +25,11 @@ class OfficeFile:
         """A member's root element, None where there is no such member. Raises Refused."""
         if name not in self.names:
             return None
+        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+        return etree.fromstring(self.data(name), parser)
+
+    def data(self, name: str) -> bytes:
+        """A member's bytes. Raises Refused: password_protected, too_large."""
         info = self._bundle.getinfo(name)
         if info.flag_bits & 0x1:
             raise Refused(Reason.PASSWORD_PROTECTED)
@@ -37,8 +42,7 @@ class OfficeFile:
                 if self._left < 0:
                     raise Refused(Reason.TOO_LARGE)
                 parts.append(block)
-        parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
-        return etree.fromstring(b"".join(parts), parser)
+        return b"".join(parts)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ that overlap, so that it is not scaled down until nobody can read it.
 """
 
 import io
+import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +16,9 @@ from typing import Final
 from PIL import Image, ImageOps, ImageSequence, UnidentifiedImageError
 
 from batch_pipeline.documents import mime
+from batch_pipeline.documents.office_xml import opened as opened_office
 from batch_pipeline.documents.page_images import PageImage, ShowLimits
+from batch_pipeline.documents.raw_text import ReadLimits
 from batch_pipeline.documents.reasons import Reason, Refused
 
 _MOST_PIXELS = 150_000_000
@@ -25,12 +28,14 @@ _PIECE = 1.5
 _OVERLAP = 0.05
 _QUALITY = 85
 _AS_IS: Final = {"JPEG": "image/jpeg", "PNG": "image/png"}
+_PICTURES: Final = {mime.DOCX: "word/media/", mime.ODT: "Pictures/"}
+_ENDINGS = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".gif")
 _UPRIGHT: Final = (None, 0, 1)
 _ORIENTATION = 0x0112
 
 
 def draw_pages(path: Path, kind: str, limits: ShowLimits) -> list[PageImage]:
-    """Every page of a PDF or image file.
+    """Every page of a PDF or image file; the pictures of a DOCX or ODT that holds nothing else.
 
     Raises OSError, MemoryError, and Refused: damaged, too_large (more pages or pixels than can be
     shown: half a CV must not pass for a CV), password_protected, unsupported_type.
@@ -40,6 +45,8 @@ def draw_pages(path: Path, kind: str, limits: ShowLimits) -> list[PageImage]:
         pages = _of_pdf(data, limits)
     elif kind in mime.IMAGES:
         pages = _of_image(data, limits)
+    elif kind in _PICTURES:
+        pages = _of_office(data, _PICTURES[kind], limits)
     else:
         raise Refused(Reason.UNSUPPORTED_TYPE)
     images: list[PageImage] = []
@@ -47,6 +54,8 @@ def draw_pages(path: Path, kind: str, limits: ShowLimits) -> list[PageImage]:
         images.append(page)
         if len(images) > limits.images:
             raise Refused(Reason.TOO_LARGE)
+    if not images:
+        raise Refused(Reason.BLANK)
     return images
 
 
@@ -66,6 +75,14 @@ def _of_pdf(data: bytes, limits: ShowLimits) -> Iterator[PageImage]:
                 yield from _pieces(page.render(scale=scale, grayscale=True).to_pil(), limits)
             finally:
                 page.close()
+
+
+def _of_office(data: bytes, folder: str, limits: ShowLimits) -> Iterator[PageImage]:
+    """Scans that were put into a text document, in the order they were put in."""
+    with opened_office(data, ReadLimits()) as office:
+        names = [name for name in office.names if name.startswith(folder) and name.lower().endswith(_ENDINGS)]
+        for name in sorted(names, key=lambda name: [int(digits) for digits in re.findall(r"\d+", name)]):
+            yield from _of_image(office.data(name), limits)
 
 
 def _of_image(data: bytes, limits: ShowLimits) -> Iterator[PageImage]:

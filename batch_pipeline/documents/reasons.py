@@ -4,7 +4,9 @@ An attachment has a State. A fetched attachment's document has a Verdict, and ev
 has a Reason. Nothing ends without one of these.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
 from batch_pipeline.errors import BatchPipelineError
@@ -14,9 +16,9 @@ class State(StrEnum):
     """What became of one attachment reference. The four add up to all references."""
 
     FETCHED = "fetched"
-    MISSING = "missing"  # the export names it and does not hold it
-    DOWNLOAD_FAILED = "download_failed"  # what lies there is not what was uploaded; see the reason
-    ERASED = "erased"  # of an erased person: never opened
+    MISSING = "missing"
+    DOWNLOAD_FAILED = "download_failed"
+    ERASED = "erased"
 
 
 class Verdict(StrEnum):
@@ -31,34 +33,70 @@ class Reason(StrEnum):
     """Why something is not a CV with text."""
 
     # of state download_failed
-    ERROR_PAGE = "error_page"  # an error or login answer saved under the file's name
-    UNREADABLE_FILE = "unreadable_file"  # the operating system refused to read it
+    ERROR_PAGE = "error_page"
+    UNREADABLE_FILE = "unreadable_file"
 
     # of verdict quarantined
-    EMPTY = "empty"  # zero bytes
-    BLANK = "blank"  # opens, and shows nothing at all
-    TRUNCATED = "truncated"  # its end is missing: a half must not pass for a whole
-    DAMAGED = "damaged"  # its format's own reader refuses it
-    PASSWORD_PROTECTED = "password_protected"  # noqa: S105 - or locked to a certificate
+    EMPTY = "empty"
+    BLANK = "blank"
+    TRUNCATED = "truncated"
+    DAMAGED = "damaged"
+    PASSWORD_PROTECTED = "password_protected"  # noqa: S105 - no password
     UNREADABLE_ARCHIVE = "unreadable_archive"
-    ARCHIVE_TOO_LARGE = "archive_too_large"  # members, bytes or growth beyond the limits: none unpacked
-    TOO_DEEP = "too_deep"  # an archive inside an archive
-    TOO_LARGE = "too_large"  # file, unpacked content, pages or text beyond the limits
+    ARCHIVE_TOO_LARGE = "archive_too_large"
+    TOO_DEEP = "too_deep"
+    TOO_LARGE = "too_large"
     UNSUPPORTED_TYPE = "unsupported_type"
-    PARSE_CRASHED = "parse_crashed"  # the reading process died on it
+    PARSE_CRASHED = "parse_crashed"
     PARSE_TIMEOUT = "parse_timeout"
     PARSE_MEMORY = "parse_memory"
-    MD5_COLLISION = "md5_collision"  # one MD5, two contents
+    MD5_COLLISION = "md5_collision"
 
     # of verdict not_a_cv
-    ARCHIVE = "archive"  # a bundle: its members are attachments of their own
+    ARCHIVE = "archive"
     PHOTO = "photo"
     COVER_LETTER = "cover_letter"
     PAYSLIP = "payslip"
     JOB_DESCRIPTION = "job_description"
-    CERTIFICATE = "certificate"  # diploma, reference letter, certificate
-    DECLARED_NOT_CV = "declared_not_cv"  # declared as something else, and nothing speaks against it
+    CERTIFICATE = "certificate"
+    DECLARED_NOT_CV = "declared_not_cv"
 
+
+MEANING: Final[Mapping[State | Verdict | Reason, str]] = MappingProxyType(
+    {
+        State.FETCHED: "its bytes are here; the document they are has a verdict",
+        State.MISSING: "the export names it and does not hold it",
+        State.DOWNLOAD_FAILED: "what lies there is not what was uploaded; see the reason",
+        State.ERASED: "of an erased person: never opened",
+        Verdict.CV: "goes to the model, as text or to be looked at",
+        Verdict.NOT_A_CV: "can be read, and is something else",
+        Verdict.QUARANTINED: "cannot be read; a person has to look",
+        Reason.ERROR_PAGE: "an error or login answer was saved under the file's name",
+        Reason.UNREADABLE_FILE: "the operating system refused to read it",
+        Reason.EMPTY: "zero bytes",
+        Reason.BLANK: "opens, and shows nothing at all",
+        Reason.TRUNCATED: "its end is missing: a half must not pass for a whole",
+        Reason.DAMAGED: "its format's own reader refuses it",
+        Reason.PASSWORD_PROTECTED: "needs a password, or is locked to a certificate",
+        Reason.UNREADABLE_ARCHIVE: "a zip bundle that is damaged",
+        Reason.ARCHIVE_TOO_LARGE: "members, bytes or growth of a bundle beyond the limits: none is unpacked",
+        Reason.TOO_DEEP: "an archive inside an archive",
+        Reason.TOO_LARGE: "file, unpacked content, pages or text beyond the limits",
+        Reason.UNSUPPORTED_TYPE: "a type that is not read",
+        Reason.PARSE_CRASHED: "the reading process died on it",
+        Reason.PARSE_TIMEOUT: "reading took longer than the limits",
+        Reason.PARSE_MEMORY: "reading took more memory than the limit",
+        Reason.MD5_COLLISION: "one MD5, two contents",
+        Reason.ARCHIVE: "a bundle: its members are attachments of their own",
+        Reason.PHOTO: "a picture, not a page",
+        Reason.COVER_LETTER: "a letter without a CV behind it",
+        Reason.PAYSLIP: "a payslip",
+        Reason.JOB_DESCRIPTION: "what an employer looks for, not what a person did",
+        Reason.CERTIFICATE: "a diploma, reference letter or certificate",
+        Reason.DECLARED_NOT_CV: "declared as something else, and nothing speaks against it",
+    }
+)
+"""One line each, for people; `docs/documents.md` shows the same."""
 
 QUARANTINE: Final = frozenset(
     {

@@ -21,9 +21,10 @@ from batch_pipeline.requests.bodies import (
 )
 
 # Models scale larger images down to about this edge themselves; sending more only costs tokens.
-_LIMITS: Final = ShowLimits(edge=1568, images=MAX_IMAGES, image_bytes=MAX_IMAGE_BYTES)
-_RENDERER: Final = PageRenderer()
-atexit.register(_RENDERER.close)
+SHOWN: Final = ShowLimits(edge=1568, images=MAX_IMAGES, image_bytes=MAX_IMAGE_BYTES)
+RENDERER: Final = PageRenderer()
+"""One process for all documents of this one; it ends with this one, or by `close()`."""
+atexit.register(RENDERER.close)
 
 
 def vision_blocks(path: str, mime: str) -> list[FileBlock]:
@@ -40,7 +41,7 @@ def vision_blocks(path: str, mime: str) -> list[FileBlock]:
         if len(data) <= MAX_DOCUMENT_BYTES and b"/Encrypt" not in data:
             return [FileBlock("application/pdf", data)]
     try:
-        images = _RENDERER.show(Path(path), mime, _LIMITS)
+        images = RENDERER.show(Path(path), mime, SHOWN)
     except Refused as refused:
         raise TerminalError(f"the document cannot be shown to a model: {refused.reason.value}") from None
     return [FileBlock(cast(MediaType, image.media_type), image.data) for image in images]

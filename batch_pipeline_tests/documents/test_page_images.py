@@ -16,7 +16,7 @@ from batch_pipeline.documents.page_images import PageImage, ShowLimits
 from batch_pipeline.documents.page_renderer import PageRenderer
 from batch_pipeline.documents.reasons import Reason, Refused
 from batch_pipeline.errors import TerminalError
-from batch_pipeline.stages.vision import vision_blocks
+from batch_pipeline.stages.vision import RENDERER, vision_blocks
 from batch_pipeline_tests.documents import made_files as made
 
 LIMITS = ShowLimits(edge=800, images=4, image_bytes=2_000_000)
@@ -27,6 +27,12 @@ def renderer() -> Iterator[PageRenderer]:
     with_limits = PageRenderer(cpu_seconds=1, memory_bytes=700 << 20)
     yield with_limits
     with_limits.close()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ended() -> Iterator[None]:
+    yield
+    RENDERER.close()
 
 
 def written(image: Image.Image, kind: str, **options: object) -> bytes:
@@ -100,6 +106,13 @@ def test_every_page_of_a_tiff_and_of_a_pdf_is_shown(renderer: PageRenderer, tmp_
     assert [image.height for image in show(renderer, tmp_path, pdf_of(4), mime.PDF)] == [800] * 4
 
 
+def test_scans_put_into_a_text_document_are_shown_in_order(renderer: PageRenderer, tmp_path: Path) -> None:
+    sizes = {"word/media/image10.png": (500, 600), "word/media/image2.jpeg": (400, 600)}
+    scans = {name: written(page(*size), "JPEG" if "jpeg" in name else "PNG") for name, size in sizes.items()}
+    data = made.zipped({"word/document.xml": b"<x/>", "word/media/logo.emf": b"?", **scans})
+    assert [image.size for image in show(renderer, tmp_path, data, mime.DOCX)] == [(400, 600), (500, 600)]
+
+
 def test_a_turned_pdf_page_is_drawn_as_a_reader_sees_it(renderer: PageRenderer, tmp_path: Path) -> None:
     document = pypdfium2.PdfDocument(pdf_of(1))
     document[0].set_rotation(90)
@@ -129,6 +142,7 @@ def test_a_page_without_end_is_cut_and_not_squeezed(
         (b"no image at all", mime.TIFF, Reason.DAMAGED),
         (b"%PDF-1.4\nnothing of a PDF\n%%EOF", mime.PDF, Reason.DAMAGED),
         (b"text", mime.TEXT, Reason.UNSUPPORTED_TYPE),
+        (made.docx(made.paragraph("")), mime.DOCX, Reason.BLANK),
     ],
 )
 def test_what_cannot_be_shown_says_why(
