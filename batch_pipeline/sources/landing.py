@@ -88,13 +88,16 @@ def _land_people(staged: StagedRows, into: Path, now: datetime, *, erase_expired
 
 def _merged(rows: pl.LazyFrame) -> tuple[pl.LazyFrame, list[Notice]]:
     """One row a person where the system keeps a record for every candidacy."""
-    repeated = rows.filter(pl.col("source_id").is_duplicated()).sort("_row").collect()
-    if repeated.is_empty():
+    # ids alone first: whole rows of a large customer do not fit in memory
+    ids = rows.select("source_id").filter(pl.col("source_id").is_duplicated()).unique().collect()["source_id"]
+    if ids.is_empty():
         return rows, []
+    several = pl.col("source_id").is_in(ids.implode())
+    repeated = rows.filter(several).sort("_row").collect()
     merged = pl.DataFrame(
         [_one(records) for records in _by_person(repeated)], schema=repeated.schema, orient="row"
     )
-    once = rows.filter(pl.col("source_id").is_unique())
+    once = rows.filter(~several)
     people = pl.concat([once, merged.lazy()]).sort("_row")
     return people, [Notice("merged_records", "person", "records of one person", repeated.height)]
 
