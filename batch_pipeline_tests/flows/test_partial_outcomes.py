@@ -152,7 +152,7 @@ def test_a_job_of_errors_alone_imports_nothing_and_erases_nothing(bench: Bench) 
 
 def test_some_permanent_errors_are_reported_once_and_never_retried(bench: Bench) -> None:
     bench.faults(records=[{"code": 403, "rate": 0.3, "plane": "batch", "message": "cache not allowed"}])
-    key, expected = bench.small()
+    key, _expected = bench.small()
     done = bench.run(key)
     assert done.code == 0, done.said
     failed = bench.documents(key)["failed"]

@@ -91,10 +91,14 @@ def personal_words(export: Path) -> set[str]:
 def dump(bench: Bench, table: str, columns: str = "*") -> str:
     url = bench.stack.environment["DATABASE_URL"]
     text = io.StringIO()
-    with psycopg.connect(url) as connection, connection.cursor() as cursor:
-        with cursor.copy(f"copy (select {columns} from batch_ledger.{table}) to stdout".encode()) as copy:
-            for data in copy:
-                text.write(bytes(data).decode())
+    statement = f"copy (select {columns} from batch_ledger.{table}) to stdout"
+    with (
+        psycopg.connect(url) as connection,
+        connection.cursor() as cursor,
+        cursor.copy(statement.encode()) as copy,
+    ):
+        for data in copy:
+            text.write(bytes(data).decode())
     return text.getvalue()
 
 
