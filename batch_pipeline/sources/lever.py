@@ -7,7 +7,7 @@ feedback.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
@@ -39,6 +39,7 @@ _PERSON_FIELDS: Final = (
 )
 _KINDS: Final = {"referral": "referred", "referred": "referred", "sourced": "sourced", "agency": "sourced"}
 _SCORES: Final = {"strongnohire": 1, "nohire": 2, "hire": 4, "stronghire": 5}
+_SHOWN: Final = 20
 _UNDATED: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -90,7 +91,7 @@ def open_source(settings: Mapping[str, object]) -> PayloadSource:
     return PayloadSource(config, config.api, Lever(config))
 
 
-def _path_of(name: str) -> Any:
+def _path_of(name: str) -> Callable[[str], str]:
     return lambda owner: f"opportunities/{owner}/{name}"
 
 
@@ -121,13 +122,17 @@ class _Mapping:
             self._note(owner, note)
         for owner, form in self._payloads.owned_rows("feedback", "data"):
             self._feedback(owner, form)
+        empty: list[str] = []
         for owner, resume in self._payloads.owned_rows("resumes", "data"):
             file = resume.get("file")
             if file:
                 self._attachment(owner, "resumes", "resume", resume, file)
             else:
                 # a profile typed in or parsed elsewhere: no document, `parsedData` alone (trap 38)
-                self._findings.count("without_file", "attachment", f"resume {resume['id']} has no file")
+                empty.append(resume["id"])
+        if empty:
+            shown = ", ".join(empty[:_SHOWN]) + (", ..." if len(empty) > _SHOWN else "")
+            self._findings.count("without_file", "attachment", f"resumes without a file: {shown}", len(empty))
         for owner, file in self._payloads.owned_rows("files", "data"):
             self._attachment(owner, "files", "other", file, file)
 

@@ -120,7 +120,7 @@ def test_a_resume_without_a_file_is_no_attachment(tmp_path: Path) -> None:
     listed = {"data": [{"id": "res9", "createdAt": T0, "file": None, "parsedData": {"positions": [{}]}}]}
     report = read(tmp_path, opportunity("o1"), resumes__o1=listed)
     assert table(tmp_path / "out", "attachment").height == 0
-    assert notices(report, "without_file")[0].detail == "resume res9 has no file"
+    assert notices(report, "without_file")[0].detail == "resumes without a file: res9"
 
 
 def consent(until: int | None, *, allowed: bool = True) -> dict[str, Any]:
