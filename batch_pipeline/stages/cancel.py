@@ -15,6 +15,7 @@ def cancel(context: Context) -> int:
         for job in jobs.jobs(context.ledger, context.key, "intent"):
             if job.sent_at is None:
                 jobs.void(context.ledger, job)
+                context.provider.discard(job.name)
         open_jobs = jobs.jobs(context.ledger, context.key, "accepted", "running")
         for job in open_jobs:
             assert job.provider_id is not None

@@ -61,14 +61,18 @@ def submit(context: Context) -> Submission:
     with context.ledger.exclusive(f"jobs of {context.key}"):
         done.harvested = harvest(context)
         _resolve_doubts(context, done)
-        standing = migrations.standing(context.ledger, context.key)
-        if standing.hold is not None or standing.state != "open":
+        if not _may_send(context):
             return done
         _reserve_owed(context, done)
         _send(context, done)
     if done.harvested or done.accepted or done.adopted or done.moved_to_on_demand:
         migrations.progressed(context.ledger, context.key)
     return done
+
+
+def _may_send(context: Context) -> bool:
+    standing = migrations.standing(context.ledger, context.key)
+    return standing.hold is None and standing.state == "open"
 
 
 def _resolve_doubts(context: Context, done: Submission) -> None:
@@ -208,6 +212,8 @@ def _send(context: Context, done: Submission) -> None:
     intents = jobs.jobs(context.ledger, context.key, "intent")
     for number, job in enumerate(intents):
         context.progress("jobs sent", number, len(intents))
+        if number and not _may_send(context):
+            return  # paused, cancelled or held meanwhile
         most = context.limits.max_jobs_in_flight
         if jobs.room(context.ledger, context.key, job.account, job.model, most) <= 0:
             _wait(context, intents[number:], done)
