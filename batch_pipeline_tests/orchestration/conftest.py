@@ -24,9 +24,13 @@ def place(
         yield place
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def stack() -> Iterator[Stack]:
-    """Everything `batch-pipeline up` starts; below /tmp, for PostgreSQL's socket has a short path."""
+    """Everything `batch-pipeline up` starts, for the files of this folder that come last.
+
+    Its daemon takes a part of a core, so it does not outlive them. Below /tmp: the path of
+    PostgreSQL's socket must be short.
+    """
     folder = Path(tempfile.mkdtemp(prefix="bp-"))
     with running_stack(folder, daemon=True, ui_port=0, poll_seconds=1.0) as stack:
         yield stack

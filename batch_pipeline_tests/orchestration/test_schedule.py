@@ -63,7 +63,10 @@ def test_each_zone_starts_in_its_own_night(place: Place) -> None:
     assert place.due("2026-12-02T03:30") == ["new-york"]
 
 
-def test_the_next_tick_of_the_same_night_does_not_ask_again_at_once(place: Place) -> None:
+def test_the_next_tick_of_the_same_night_does_not_ask_again_at_once(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BATCH_PIPELINE_POLL_SECONDS", "60")
     place.write("tokyo", when="off_peak", timezone="Asia/Tokyo", from_hour=22, until_hour=4)
     place.know("tokyo")
     assert place.due("2026-12-01T13:00") == ["tokyo"]
