@@ -22,6 +22,7 @@ _SHAPES = re.compile(
     "[\u2e9f\u2ef3\u2f00-\u2fd5\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufb4f\ufb50-\ufdff\ufe70-\ufefc]"
 )
 _SPACES = re.compile("[ \t\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
+_LINE_EDGES = re.compile(" *\n *")
 _BLANK_LINES = re.compile("\n{3,}")
 _JOINERS = re.compile("[\u200c\u200d]")
 
@@ -36,7 +37,7 @@ def clean(text: str) -> str:
     if _JOINERS.search(text) and not re.search("[\u0600-\u06ff\u0900-\u0dff]", text):
         text = _JOINERS.sub("", text)
     text = unicodedata.normalize("NFC", text)
-    text = "\n".join(_SPACES.sub(" ", line).strip() for line in text.split("\n"))
+    text = _LINE_EDGES.sub("\n", _SPACES.sub(" ", text)).strip()
     return _BLANK_LINES.sub("\n\n", text).strip("\n")
 
 

@@ -1,11 +1,8 @@
-"""PDF text through PDFium, without what no reader could see.
+"""PDF text through PDFium, without what no reader could see and with what was typed into its forms.
 
-Hidden text (trap 37) is told by page objects, which costs a few microseconds each: text drawn
-outside the page, at 1 pt or less, fully transparent, in white on nothing darker, or invisible where
-no image lies behind it (an invisible layer over an image is a scan's recognised text, and stays).
-Text inside form objects is not looked into. Lines that hold right-to-left letters are put in
-reading order by `right_to_left`, pages drawn across two columns by `pdf_columns`. PDFium must never
-be used from threads: callers run this in a process of its own.
+Lines that hold right-to-left letters are put in reading order by `right_to_left`, pages drawn across
+two columns by `pdf_columns`; `pdf_hidden` takes unseen text away. PDFium must never be used from
+threads: callers run this in a process of its own.
 """
 
 import ctypes
@@ -17,6 +14,7 @@ from pypdfium2 import raw
 
 from batch_pipeline.documents.pdf_attachments import embedded_cv
 from batch_pipeline.documents.pdf_columns import in_columns
+from batch_pipeline.documents.pdf_hidden import drop_hidden
 from batch_pipeline.documents.raw_text import RawText, ReadLimits
 from batch_pipeline.documents.reasons import Reason, Refused
 from batch_pipeline.documents.right_to_left import (
@@ -26,14 +24,9 @@ from batch_pipeline.documents.right_to_left import (
     read_line,
 )
 
-_WHITE = 250
-_SMALLEST_POINTS = 1.0
-_INVISIBLE_MODE = 3
-_IMAGE_SHARE = 0.5
 _FEW_CHARS = 100
-_MAX_OBJECTS = 50_000
-
-Box = tuple[float, float, float, float]  # left, bottom, right, top
+_TYPED = (raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_FREETEXT)
+_MOST_ANNOTATIONS = 2_000
 
 
 def read(data: bytes, limits: ReadLimits) -> RawText:
@@ -82,22 +75,39 @@ def opened(data: bytes) -> Iterator[pdfium.PdfDocument]:
 
 def _page(document: pdfium.PdfDocument, number: int) -> tuple[str, bool, bool]:
     """Visible text, whether one image covers most of the page, whether anything is drawn."""
+    page = _loaded(document, number)
     try:
-        page = document[number]
-    except pdfium.PdfiumError:
-        raise Refused(Reason.DAMAGED) from None
-    try:
-        objects = min(raw.FPDFPage_CountObjects(page), _MAX_OBJECTS)
-        image = _drop_hidden(page, objects)
+        if _has_typed(page) and raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY) == raw.FLATTEN_SUCCESS:
+            page.close()
+            page = _loaded(document, number)
+        image, drawn = drop_hidden(page)
         text_page = page.get_textpage()
         try:
             text = text_page.get_text_range()
             text = _placed(text_page) if has_right_to_left(text) else in_columns(page, text_page) or text
-            return text, image, objects > 0
+            return text, image, drawn
         finally:
             text_page.close()
     finally:
         page.close()
+
+
+def _loaded(document: pdfium.PdfDocument, number: int) -> pdfium.PdfPage:
+    try:
+        return document[number]
+    except pdfium.PdfiumError:
+        raise Refused(Reason.DAMAGED) from None
+
+
+def _has_typed(page: pdfium.PdfPage) -> bool:
+    """Whether the page has form fields or typewriter notes: drawn beside its content, not in it."""
+    for index in range(min(raw.FPDFPage_GetAnnotCount(page), _MOST_ANNOTATIONS)):
+        note = raw.FPDFPage_GetAnnot(page, index)
+        kind = raw.FPDFAnnot_GetSubtype(note)
+        raw.FPDFPage_CloseAnnot(note)
+        if kind in _TYPED:
+            return True
+    return False
 
 
 def _placed(text_page: pdfium.PdfTextPage) -> str:
@@ -128,94 +138,3 @@ def _placed(text_page: pdfium.PdfTextPage) -> str:
     drawn = "".join(glyph.text for line in lines for glyph in line)
     from_right = is_mostly_right_to_left(drawn)
     return "\n".join(read_line(line, from_right=from_right) for line in lines)
-
-
-def _drop_hidden(page: pdfium.PdfPage, objects: int) -> bool:
-    """Take unseen text objects off the page; return whether an image covers most of it."""
-    handles = [raw.FPDFPage_GetObject(page, index) for index in range(objects)]
-    kinds = [raw.FPDFPageObj_GetType(handle) for handle in handles]
-    left, bottom, right, top = _page_box(page)
-    area = max((right - left) * (top - bottom), 1.0)
-    image = any(
-        kind == raw.FPDF_PAGEOBJ_IMAGE and _area(_box(handle)) > area * _IMAGE_SHARE
-        for handle, kind in zip(handles, kinds, strict=True)
-    )
-    hidden: list[object] = []  # taken off after the loop: a destroyed object must not be asked again
-    for index, (handle, kind) in enumerate(zip(handles, kinds, strict=True)):
-        if kind != raw.FPDF_PAGEOBJ_TEXT:
-            continue
-        box = _box(handle)
-        outside = box is not None and (box[2] < left or box[0] > right or box[3] < bottom or box[1] > top)
-        if (
-            outside
-            or _is_unseen(handle, image)
-            or (_is_white(handle) and not _darkened(handles[:index], box))
-        ):
-            hidden.append(handle)
-    for handle in hidden:
-        if raw.FPDFPage_RemoveObject(page, handle):
-            raw.FPDFPageObj_Destroy(handle)
-    return image
-
-
-def _is_unseen(handle: object, over_image: bool) -> bool:
-    if raw.FPDFTextObj_GetTextRenderMode(handle) == _INVISIBLE_MODE and not over_image:
-        return True
-    size = ctypes.c_float()
-    matrix = raw.FS_MATRIX()
-    if not raw.FPDFTextObj_GetFontSize(handle, size) or not raw.FPDFPageObj_GetMatrix(handle, matrix):
-        return False
-    scale = max(abs(matrix.a), abs(matrix.b), abs(matrix.c), abs(matrix.d))
-    return bool(size.value * scale <= _SMALLEST_POINTS)
-
-
-def _fill(handle: object) -> tuple[int, int, int, int] | None:
-    red, green, blue, alpha = (ctypes.c_uint() for _ in range(4))
-    if not raw.FPDFPageObj_GetFillColor(handle, red, green, blue, alpha):
-        return None
-    return red.value, green.value, blue.value, alpha.value
-
-
-def _is_white(handle: object) -> bool:
-    fill = _fill(handle)
-    return fill is not None and (fill[3] == 0 or min(fill[:3]) >= _WHITE)
-
-
-def _is_filled(path: object) -> bool:
-    mode, stroke = ctypes.c_int(), ctypes.c_int()
-    return bool(raw.FPDFPath_GetDrawMode(path, mode, stroke)) and mode.value != raw.FPDF_FILLMODE_NONE
-
-
-def _darkened(before: list[object], box: Box | None) -> bool:
-    """Whether something that is not white was drawn below the middle of the box."""
-    if box is None:
-        return True
-    x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-    for handle in before:
-        kind = raw.FPDFPageObj_GetType(handle)
-        if kind == raw.FPDF_PAGEOBJ_TEXT:
-            continue
-        below = _box(handle)
-        if below is None or not (below[0] <= x <= below[2] and below[1] <= y <= below[3]):
-            continue
-        if kind != raw.FPDF_PAGEOBJ_PATH or (_is_filled(handle) and not _is_white(handle)):
-            return True
-    return False
-
-
-def _box(handle: object) -> Box | None:
-    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
-    if not raw.FPDFPageObj_GetBounds(handle, left, bottom, right, top):
-        return None
-    return left.value, bottom.value, right.value, top.value
-
-
-def _area(box: Box | None) -> float:
-    return 0.0 if box is None else (box[2] - box[0]) * (box[3] - box[1])
-
-
-def _page_box(page: pdfium.PdfPage) -> Box:
-    rectangle = raw.FS_RECTF()
-    if raw.FPDF_GetPageBoundingBox(page, rectangle):
-        return rectangle.left, rectangle.bottom, rectangle.right, rectangle.top
-    return (0.0, 0.0, *page.get_size())

@@ -124,6 +124,45 @@ def test_pdf_text_that_nobody_can_see_is_left_out(tmp_path: Path) -> None:
     assert found.split("\n") == ["Ada Example, engineer in Leeds", "white on blue"]
 
 
+def test_hidden_text_inside_a_form_object_is_left_out_too(tmp_path: Path) -> None:
+    path = tmp_path / "forms.pdf"
+    canvas = Canvas(str(path), pagesize=A4)
+    canvas.beginForm("page")
+    canvas.drawString(72, 780, "Ada Example")
+    canvas.setFillColorRGB(1, 1, 1)
+    canvas.drawString(72, 700, "white on white")
+    canvas.setFillColorRGB(0.1, 0.1, 0.4)
+    canvas.rect(0, 0, 200, 600, fill=1)
+    canvas.setFillColorRGB(1, 1, 1)
+    canvas.drawString(20, 500, "white on blue")
+    canvas.endForm()
+    canvas.doForm("page")
+    canvas.beginForm("note")
+    canvas.drawString(10, 10, "made too small by its form")
+    canvas.endForm()
+    canvas.saveState()
+    canvas.translate(72, 650)
+    canvas.scale(0.05, 0.05)
+    canvas.doForm("note")
+    canvas.restoreState()
+    canvas.save()
+    found = extract_text(path, mime.PDF).text
+    assert found is not None
+    assert found.split("\n") == ["Ada Example", "white on blue"]
+
+
+def test_what_was_typed_into_a_pdf_form_is_read_and_hidden_fields_are_not(tmp_path: Path) -> None:
+    path = tmp_path / "form.pdf"
+    canvas = Canvas(str(path), pagesize=A4)
+    canvas.drawString(72, 780, "Name:")
+    canvas.acroForm.textfield(value="Ada Example", x=110, y=770, width=300, height=20)
+    canvas.acroForm.textfield(value="not shown", x=110, y=700, width=300, height=20, annotationFlags="hidden")
+    canvas.save()
+    found = extract_text(path, mime.PDF).text
+    assert found is not None
+    assert found.split("\n") == ["Name:", "Ada Example"]
+
+
 @pytest.mark.parametrize(
     ("rtf", "expected"),
     [
