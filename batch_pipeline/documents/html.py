@@ -22,6 +22,10 @@ _BLOCKS = frozenset(
 _ENDS = {**dict.fromkeys(_BLOCKS - {"br", "hr"}, "\n"), "td": "\t", "th": "\t"}
 _DECLARED = re.compile(rb"(?i)<meta[^>]+charset\s*=\s*[\"']?\s*([a-z0-9_:.-]+)")
 _HIDDEN = re.compile(r"(?i)display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])")
+_WHITE = re.compile(
+    r"(?i)(?:^|;)\s*color\s*:\s*(?:white\b|#fff(?:fff)?\b|rgba?\(\s*255\s*,\s*255\s*,\s*255\b)|font-size\s*:\s*1px"
+)
+_COLOURED = re.compile(r"(?i)background|bgcolor|<style|stylesheet")
 _WHITESPACE = re.compile(r"\s+")
 
 
@@ -34,7 +38,8 @@ def read(data: bytes, limits: ReadLimits) -> RawText:
         root = lxml_html.document_fromstring(text)
     except (etree.ParserError, etree.XMLSyntaxError):
         raise Refused(Reason.DAMAGED) from None
-    shown = _text(root)
+    # white text is unseen where the page itself brings no other colour
+    shown = _text(root, paper=_COLOURED.search(text) is None)
     if len(shown) > limits.text_chars:
         raise Refused(Reason.TOO_LARGE)
     return RawText(shown, encoding=encoding, drawn=next(root.iter("img"), None) is not None)
@@ -48,7 +53,7 @@ def shown_text(markup: str) -> str:
         return markup
 
 
-def _text(root: etree._Element) -> str:
+def _text(root: etree._Element, *, paper: bool = False) -> str:
     parts: list[str] = []
     walker = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
     for event, element in walker:
@@ -57,7 +62,11 @@ def _text(root: etree._Element) -> str:
             continue
         if event == "start":
             style = element.get("style") or ""
-            if element.tag in _UNSEEN or element.get("hidden") is not None or _HIDDEN.search(style):
+            unseen = element.tag in _UNSEEN or element.get("hidden") is not None or _HIDDEN.search(style)
+            white = paper and (
+                _WHITE.search(style) or element.get("color", "").lower() in ("white", "#ffffff")
+            )
+            if unseen or white:
                 walker.skip_subtree()
                 continue
             parts.append("\n" if element.tag in _BLOCKS else "")

@@ -65,6 +65,40 @@ def test_docx_gives_headers_boxes_tables_and_footers_once(tmp_path: Path) -> Non
     assert lines == ["ada@example.com", "in a box", "2019", "Engineer", "seen too", "page"]
 
 
+def run(words: str, look: str) -> str:
+    return f"<w:r><w:rPr>{look}</w:rPr><w:t>{words} </w:t></w:r>"
+
+
+WHITE = '<w:color w:val="FFFFFF"/>'
+TINY = '<w:sz w:val="2"/>'
+MARKED = '<w:highlight w:val="blue"/>'
+DARK = '<w:shd w:val="clear" w:fill="1F3864"/>'
+
+
+def test_white_and_tiny_text_of_a_docx_is_left_out_where_the_paper_is_white(tmp_path: Path) -> None:
+    body = (
+        f"<w:p>{run('seen', '')}{run('white', WHITE)}{run('tiny', TINY)}"
+        f"{run('lit', WHITE + DARK)}{run('marked', WHITE + MARKED)}</w:p>"
+        f"<w:p><w:pPr>{DARK}</w:pPr>{run('banner', WHITE)}</w:p>"
+        f"<w:tbl><w:tr><w:tc><w:p>{run('sidebar', WHITE)}</w:p></w:tc></w:tr></w:tbl>"
+    )
+    assert text(tmp_path, made.docx(body)).split() == ["seen", "lit", "marked", "banner", "sidebar"]
+    styled = f"<w:styles {made.W}><w:style><w:pPr>{DARK}</w:pPr></w:style></w:styles>"
+    document = f"<w:document {made.W}><w:body>{body}</w:body></w:document>"
+    members = {"word/document.xml": document.encode(), "word/styles.xml": styled.encode()}
+    assert "white" in text(tmp_path, made.zipped(members))
+
+
+def test_white_text_of_a_page_without_colours_is_left_out(tmp_path: Path) -> None:
+    line = (
+        '<p style="color:#fff">white</p><p><font color="white">too</font> Ada Example, engineer in Leeds</p>'
+    )
+    page = f"<html><body>{line}</body></html>"
+    assert text(tmp_path, page.encode()) == "Ada Example, engineer in Leeds"
+    dark = page.replace("<body>", '<body style="background:#123">')
+    assert text(tmp_path, dark.encode()).split("\n")[0] == "white"
+
+
 def test_html_gives_what_a_browser_shows(tmp_path: Path) -> None:
     page = (
         "<html><head><title>t</title><style>p{}</style></head><body><h1>Ada</h1><script>x()</script>"
