@@ -114,6 +114,10 @@ class Migration(_Section):
     on_demand: OnDemand = OnDemand()
     start: Start = Start()
     limits: Limits = Limits()
+    reuse_identical_text: Annotated[
+        bool,
+        Field(description="CVs of one text in several files are asked about once; each keeps its own row"),
+    ] = False
     target: TargetDatabase = TargetDatabase()
     folder: Annotated[Path, Field(description="where the file lies; relative paths start here")]
     digest: Annotated[str, Field(description="SHA-256 of the file as read")]

@@ -26,7 +26,7 @@ def estimate(context: Context) -> dict[str, Any]:
     figures: dict[str, Any] = {
         "references": deduped.references,
         "distinct CVs": made.cvs.height + made.reused,
-        "read by an earlier migration, not sent": made.reused,
+        "read before or of a text asked about already, not sent": made.reused,
         "by batch": batch,
         "on demand": made.cvs.height - batch,
         "jobs": len(made.shards),

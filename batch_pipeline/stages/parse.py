@@ -12,6 +12,7 @@ import polars as pl
 
 from batch_pipeline.answers.lines import Line, iter_lines
 from batch_pipeline.answers.table import Expected, parsed_row, parsed_schema, write_parsed, write_rows
+from batch_pipeline.documents.identical_texts import reused_answers, with_reused
 from batch_pipeline.ledger import jobs, migrations, on_demand
 from batch_pipeline.ledger.jobs import Job
 from batch_pipeline.records.parsed_before import parsed_before
@@ -19,6 +20,7 @@ from batch_pipeline.requests.digests import document_digest
 from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.load import target_of
 from batch_pipeline.tasks.base import Failure
+from batch_pipeline.workspace import write_parquet
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class ParsedCvs:
     parsed: int
     failed: int
     reused: int  # of `parsed`: read by an earlier migration of this tenant, not paid again
+    copied: int  # of both: of a text that was asked about once
     reasons: Mapping[str, int]
     input_tokens: int
     output_tokens: int
@@ -69,12 +72,14 @@ def parse(context: Context) -> ParsedCvs:
     )
     reasons.update(failure.reason for _, _, failure in refused)
     reused = _write_reused(context, fresh / "reused.parquet")
+    copied = _write_copies(context, fresh)
     shutil.rmtree(target, ignore_errors=True)
     fresh.rename(target)
     result = ParsedCvs(
-        parsed=statuses["parsed"] + reused,
-        failed=statuses["failed"] + len(refused),
+        parsed=statuses["parsed"] + reused + copied["parsed"],
+        failed=statuses["failed"] + len(refused) + copied["failed"],
         reused=reused,
+        copied=copied.total(),
         reasons=dict(reasons),
         input_tokens=tokens[0],
         output_tokens=tokens[1],
@@ -108,6 +113,19 @@ def _write_reused(context: Context, out: Path) -> int:
 
     write_rows(rows(), parsed_schema(context.task), out)
     return count
+
+
+def _write_copies(context: Context, folder: Path) -> Counter[str]:
+    """Answers of texts that were asked about once, for the other documents of the same text."""
+    if not context.migration.reuse_identical_text:
+        return Counter()
+    before = pl.read_parquet(folder / "reused.parquet", columns=["md5"])
+    documents = pl.read_parquet(context.workspace.documents).join(before, on="md5", how="anti")
+    wanted = reused_answers(documents).select(md5="answer_md5").unique()
+    answers = pl.scan_parquet(folder / "*.parquet").join(wanted.lazy(), on="md5", how="semi").collect()
+    copies = with_reused(answers, documents)[answers.height :]
+    write_parquet(copies, folder / "copies.parquet")
+    return Counter(copies["status"].to_list())
 
 
 def _asked_by_us(_model_input: bytes) -> str:

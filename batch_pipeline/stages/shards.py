@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 import polars as pl
 
+from batch_pipeline.documents.identical_texts import asked_about
 from batch_pipeline.ledger import documents as ledger_documents
 from batch_pipeline.ledger import migrations
 from batch_pipeline.ledger.documents import PlannedDocument
@@ -46,7 +47,7 @@ class Plan:
     """Requests as they would be sent; nothing is in the ledger yet."""
 
     cvs: pl.DataFrame  # those a model must read
-    reused: int  # CVs this tenant had read before, by an earlier migration
+    reused: int  # CVs read by an earlier migration of this tenant, or of a text that is asked about already
     lines: pl.DataFrame
     shards: tuple[pl.DataFrame, ...]
     left: frozenset[str]  # record ids no legal job can hold
@@ -63,6 +64,8 @@ def write_plan(context: Context) -> Plan:
     url = context.settings.database_url.get_secret_value()
     known = [row[0] for row in parsed_before(url, target_of(context), every["md5"].to_list())]
     cvs = every.filter(~pl.col("md5").is_in(known))
+    if context.migration.reuse_identical_text:
+        cvs = asked_about(cvs)
     lines = write_requests(
         sorted(workspace.texts.glob("part-*.parquet")),
         cvs.filter(pl.col("route") == "batch"),
@@ -84,7 +87,7 @@ def write_plan(context: Context) -> Plan:
     ]
     write_parquet(pl.DataFrame(rows, schema=SCHEMA, orient="row"), workspace.shards)
     left = (record for part in planned.on_demand for record in lines[part.start : part.stop]["record_id"])
-    return Plan(cvs, len(known), lines, shards, frozenset(left))
+    return Plan(cvs, every.height - cvs.height, lines, shards, frozenset(left))
 
 
 def plan_shards(context: Context) -> JsonlShards:

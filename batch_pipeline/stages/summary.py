@@ -39,6 +39,7 @@ def summary(ledger: LedgerConnection, key: str) -> Tables:
         tables["answers"] = {
             "parsed": parsed["parsed"],
             "of these read by an earlier migration": parsed.get("reused", 0),
+            "answered by an equal text": parsed.get("copied", 0),
             "failed": parsed["failed"],
             **{f"failed: {reason}": count for reason, count in parsed["reasons"].items()},
         }

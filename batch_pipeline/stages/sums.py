@@ -96,7 +96,7 @@ def document_sums(context: Context) -> list[Sum]:
     return [
         Sum(
             "documents",
-            "distinct CVs = batch + on-demand + read by an earlier migration",
+            "distinct CVs = batch + on-demand + reused",
             cvs,
             row["batch"] + row["on_demand"] + reused,
         ),

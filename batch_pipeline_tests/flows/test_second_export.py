@@ -73,3 +73,32 @@ def test_a_second_export_pays_for_new_cvs_only_and_touches_nothing_else(bench: B
         "select md5, xmin::text as x from recruiting.parsed_cv where tenant = %s order by 1", first
     )
     assert [row for row in now if row in stamps] == stamps
+
+
+def test_equal_texts_in_other_bytes_are_asked_about_once_when_the_file_says_so(
+    bench: Bench, tmp_path: Path
+) -> None:
+    export, expected = bench.sample(40)
+    again = tmp_path / "again"
+    shutil.copytree(export, again)
+    pdfs = [
+        path for path in sorted((again / "attachments").rglob("*.pdf")) if path.read_bytes()[:5] == b"%PDF-"
+    ]
+    changed = 0
+    for path in pdfs[::2]:
+        with path.open("ab") as file:  # another re-export of what other applications hold too
+            file.write(b"\n% saved again\n")
+            changed += 1
+    assert changed
+    bench.rules(limits={"min_records_per_job": 10})
+    reuse = {"provider": {"quotas": {"min_records": 10}}, "reuse_identical_text": True}
+    key = bench.migration(again, **reuse)
+    ended = bench.run(key)
+    assert ended.code == 0, ended.said
+    documents = bench.query("select md5, text_sha, verdict from recruiting.document where tenant = %s", key)
+    texts = {row["text_sha"] for row in documents if row["verdict"] == "cv" and row["text_sha"]}
+    with_text = [row for row in documents if row["verdict"] == "cv" and row["text_sha"]]
+    assert len(with_text) > len(texts)
+    assert len(bench.paid(key)) == len(texts)
+    parsed = bench.query("select count(*) as n from recruiting.parsed_cv where tenant = %s", key)[0]["n"]
+    assert parsed == len(with_text)
