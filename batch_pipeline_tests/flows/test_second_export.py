@@ -78,7 +78,7 @@ def test_a_second_export_pays_for_new_cvs_only_and_touches_nothing_else(bench: B
 def test_equal_texts_in_other_bytes_are_asked_about_once_when_the_file_says_so(
     bench: Bench, tmp_path: Path
 ) -> None:
-    export, expected = bench.sample(40)
+    export, _ = bench.sample(40)
     again = tmp_path / "again"
     shutil.copytree(export, again)
     pdfs = [
