@@ -12,16 +12,19 @@ from batch_pipeline.ledger.words import storable
 
 
 def record(ledger: LedgerConnection, key: str, tenant: str, file_digest: str) -> None:
-    """Make the migration known, or note that its file changed.
+    """Make the migration known, or note that its file changed; writes nothing where neither is so.
 
     Raises:
         LedgerConflict: the key already belongs to another customer.
     """
-    row = ledger.sql.execute(
+    ledger.sql.execute(
         "insert into migration (key, tenant, file_digest) values (%s, %s, %s) "
         "on conflict (key) do update set file_digest = excluded.file_digest, updated_at = now() "
-        "where migration.tenant = excluded.tenant returning key",
+        "where migration.tenant = excluded.tenant and migration.file_digest <> excluded.file_digest",
         (key, tenant, file_digest),
+    )
+    row = ledger.sql.execute(
+        "select 1 from migration where key = %s and tenant = %s", (key, tenant)
     ).fetchone()
     if row is None:
         raise LedgerConflict(f"migration {key} belongs to another customer: give this one a key of its own")

@@ -33,6 +33,21 @@ def test_a_tick_without_runs_says_what_it_added(place: Place) -> None:
     assert place.tick("migration_discovery").skip_message == "1 migrations"
 
 
+def test_an_unchanged_tick_writes_nothing_and_a_changed_file_is_noted(place: Place) -> None:
+    def row() -> object:
+        with place.ledger() as ledger:
+            return ledger.sql.execute("select xmin::text, file_digest, updated_at from migration").fetchone()
+
+    place.write("globex-2026", when="by_hand")
+    place.tick("migration_discovery")
+    first = row()
+    place.tick("migration_discovery")
+    assert row() == first
+    place.write("globex-2026", when="off_peak")
+    place.tick("migration_discovery")
+    assert row() != first
+
+
 def test_a_broken_file_is_named_and_stops_no_other(place: Place) -> None:
     (place.migrations / "broken.yaml").write_text("tenant: [")
     (place.migrations / "wrong.yaml").write_text(

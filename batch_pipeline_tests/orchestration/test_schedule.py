@@ -51,30 +51,34 @@ def test_a_window_may_lie_in_the_day_over_midnight_or_be_all_day(
     assert start.contains(datetime(2026, 12, 1, hour, 15, tzinfo=UTC)) is inside
 
 
-def test_each_zone_starts_in_its_own_night(place: Place) -> None:
-    for key, zone in ZONES.items():
-        place.write(key, when="off_peak", timezone=zone, from_hour=22, until_hour=4)
-    place.write("by-hand", when="by_hand")
-    place.know(*ZONES, "by-hand")
-    assert place.due("2026-12-01T12:00") == []
-    assert place.due("2026-12-01T13:00") == ["tokyo"]
-    assert place.due("2026-12-01T16:30") == ["kolkata"]
-    assert place.due("2026-12-01T21:00") == ["berlin"]
-    assert place.due("2026-12-02T03:30") == ["new-york"]
-
-
-def test_the_next_tick_of_the_same_night_does_not_ask_again_at_once(
-    place: Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def nights(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
+    """What was just asked for is not asked for again while a test runs, however slow the machine."""
     monkeypatch.setenv("BATCH_PIPELINE_POLL_SECONDS", "60")
-    place.write("tokyo", when="off_peak", timezone="Asia/Tokyo", from_hour=22, until_hour=4)
-    place.know("tokyo")
-    assert place.due("2026-12-01T13:00") == ["tokyo"]
-    assert place.due("2026-12-01T13:00") == []
+    return place
 
 
-def test_a_broken_file_keeps_no_other_from_starting(place: Place) -> None:
-    (place.migrations / "broken.yaml").write_text("tenant: [")
-    place.write("tokyo", when="off_peak", timezone="Asia/Tokyo", from_hour=22, until_hour=4)
-    place.know("tokyo")
-    assert place.due("2026-12-01T13:00") == ["tokyo"]
+def test_each_zone_starts_in_its_own_night(nights: Place) -> None:
+    for key, zone in ZONES.items():
+        nights.write(key, when="off_peak", timezone=zone, from_hour=22, until_hour=4)
+    nights.write("by-hand", when="by_hand")
+    nights.know(*ZONES, "by-hand")
+    assert nights.due("2026-12-01T12:00") == []
+    assert nights.due("2026-12-01T13:00") == ["tokyo"]
+    assert nights.due("2026-12-01T16:30") == ["kolkata"]
+    assert nights.due("2026-12-01T21:00") == ["berlin"]
+    assert nights.due("2026-12-02T03:30") == ["new-york"]
+
+
+def test_the_next_tick_of_the_same_night_does_not_ask_again_at_once(nights: Place) -> None:
+    nights.write("tokyo", when="off_peak", timezone="Asia/Tokyo", from_hour=22, until_hour=4)
+    nights.know("tokyo")
+    assert nights.due("2026-12-01T13:00") == ["tokyo"]
+    assert nights.due("2026-12-01T13:00") == []
+
+
+def test_a_broken_file_keeps_no_other_from_starting(nights: Place) -> None:
+    (nights.migrations / "broken.yaml").write_text("tenant: [")
+    nights.write("tokyo", when="off_peak", timezone="Asia/Tokyo", from_hour=22, until_hour=4)
+    nights.know("tokyo")
+    assert nights.due("2026-12-01T13:00") == ["tokyo"]
