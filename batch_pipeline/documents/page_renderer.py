@@ -13,7 +13,7 @@ from batch_pipeline.documents.extraction_process import ExtractionProcess, Job
 from batch_pipeline.documents.extraction_worker import Answer, Limits, Task
 from batch_pipeline.documents.page_images import PageImage, ShowLimits
 from batch_pipeline.documents.reasons import Reason, Refused
-from batch_pipeline.errors import TerminalError
+from batch_pipeline.errors import TerminalError, TransientError
 
 _TICK = 0.1
 _FILES_PER_PROCESS = 500
@@ -36,13 +36,17 @@ class PageRenderer:
         Raises:
             Refused: it cannot be shown; see `page_drawing`, and parse_crashed, parse_timeout and
                 parse_memory where the process did not survive it.
-            TerminalError: the file cannot be read, or the process does not start.
+            TransientError: the file cannot be read, or the process does not start: no fault of the
+                document.
         """
-        with self._lock, self._running() as process:
-            process.give(Job(str(path), Task(str(path), kind, limits)))
-            answer = self._answer(process)
+        try:
+            with self._lock, self._running() as process:
+                process.give(Job(str(path), Task(str(path), kind, limits)))
+                answer = self._answer(process)
+        except TerminalError as error:
+            raise TransientError(str(error)) from None
         if answer.unreadable:
-            raise TerminalError("the file of a document can no longer be read: run the fetch again")
+            raise TransientError("the file of a document can no longer be read: run the fetch again")
         if answer.reason is not None:
             raise Refused(Reason(answer.reason))
         return answer.images

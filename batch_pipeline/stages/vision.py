@@ -11,7 +11,7 @@ from batch_pipeline.documents import mime as types
 from batch_pipeline.documents.page_images import ShowLimits
 from batch_pipeline.documents.page_renderer import PageRenderer
 from batch_pipeline.documents.reasons import Refused
-from batch_pipeline.errors import TerminalError
+from batch_pipeline.errors import TerminalError, TransientError
 from batch_pipeline.requests.bodies import (
     MAX_DOCUMENT_BYTES,
     MAX_IMAGE_BYTES,
@@ -35,9 +35,15 @@ def vision_blocks(path: str, mime: str) -> list[FileBlock]:
 
     Raises:
         TerminalError: the file cannot be shown within the limits of one message.
+        TransientError: the file is not there, or the drawing process does not start: no document's end.
     """
     if mime == types.PDF:
-        data = Path(path).read_bytes()
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise TransientError(
+                f"the file of a document can no longer be read ({type(error).__name__}): run the fetch again"
+            ) from None
         if len(data) <= MAX_DOCUMENT_BYTES and b"/Encrypt" not in data:
             return [FileBlock("application/pdf", data)]
     try:

@@ -1,7 +1,9 @@
 """Pages shown to a model: upright, small enough, whole; hostile files lose only themselves."""
 
 import io
+import shutil
 import struct
+import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +17,7 @@ from batch_pipeline.documents import mime
 from batch_pipeline.documents.page_images import PageImage, ShowLimits
 from batch_pipeline.documents.page_renderer import PageRenderer
 from batch_pipeline.documents.reasons import Reason, Refused
-from batch_pipeline.errors import TerminalError
+from batch_pipeline.errors import TerminalError, TransientError
 from batch_pipeline.stages.vision import RENDERER, vision_blocks
 from batch_pipeline_tests.documents import made_files as made
 
@@ -186,8 +188,21 @@ def test_bombs_and_files_that_never_end_lose_only_themselves(renderer: PageRende
 
 
 def test_a_file_that_is_gone_is_no_fault_of_the_document(renderer: PageRenderer, tmp_path: Path) -> None:
-    with pytest.raises(TerminalError, match="run the fetch again"):
+    with pytest.raises(TransientError, match="run the fetch again"):
         renderer.show(tmp_path / "gone", mime.PNG, LIMITS)
+    with pytest.raises(TransientError, match="run the fetch again"):
+        vision_blocks(str(tmp_path / "gone"), mime.PDF)
+
+
+def test_a_process_that_does_not_start_is_no_fault_of_the_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", shutil.which("false"))
+    path = made.put(tmp_path, "page", written(page(900, 900), "PNG"))
+    broken = PageRenderer()
+    with pytest.raises(TransientError, match="does not start"):
+        broken.show(path, mime.PNG, LIMITS)
+    broken.close()
 
 
 def test_a_message_holds_the_pdf_itself_where_it_may(tmp_path: Path) -> None:
