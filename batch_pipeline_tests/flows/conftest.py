@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.local.emulator.server import running_emulator
 from batch_pipeline.local.emulator.settings import EmulatorSettings, Phases
 from batch_pipeline.local.stack import running_stack
@@ -17,6 +18,7 @@ from batch_pipeline_tests.flows.bench import POLL_SECONDS, Bench
 def flow_stack() -> Iterator[Bench]:
     folder = Path(tempfile.mkdtemp(prefix="bp-flows-"))
     with running_stack(folder / "stack", poll_seconds=POLL_SECONDS) as stack:
+        LedgerConnection.open(stack.environment["DATABASE_URL"]).close()  # tests look at its tables early
         yield Bench(stack, folder / "customers")
     shutil.rmtree(folder)
 
