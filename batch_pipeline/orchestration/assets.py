@@ -27,8 +27,13 @@ from batch_pipeline.orchestration.summary_page import page
 from batch_pipeline.stages import sums
 from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.dedup import dedup
-from batch_pipeline.stages.finish import erase_when_imported, is_imported, load_and_check
-from batch_pipeline.stages.headless import preflight
+from batch_pipeline.stages.finish import (
+    erase_when_imported,
+    is_imported,
+    load_and_check,
+    stop_where_nothing_was_read,
+)
+from batch_pipeline.stages.headless import have_files, preflight
 from batch_pipeline.stages.on_demand import answer_on_demand
 from batch_pipeline.stages.parse import parse
 from batch_pipeline.stages.raw import read_raw
@@ -164,6 +169,7 @@ def bedrock_jobs(context: dg.AssetExecutionContext, migration: MigrationsResourc
         step = migrations.standing(opened.ledger, opened.key).next_step()
         if step == "submit":
             preflight(opened)
+            have_files(opened)
         done = submit(opened)
         held = [job for job in ledger_jobs.jobs(opened.ledger, opened.key) if job.state != "void"]
         standing = migrations.standing(opened.ledger, opened.key)
@@ -205,6 +211,7 @@ def on_demand_answers(
             return
         if not is_imported(opened):
             preflight(opened)
+            have_files(opened)
         done = answer_on_demand(opened)
     yield dg.MaterializeResult(metadata={**comes_from("after", "bedrock_jobs"), **figures(**vars(done))})
 
@@ -236,8 +243,12 @@ def parsed_cvs(
         names = ("requests", "answers", "parsed", "final answers")
         if is_imported(opened):
             return _over(opened, *names)
-        # an open sum is shown by its check, which ends the run before anything is imported
+        have_files(opened)
         parsed = parse(opened)
+        found = [*sums.answer_sums(opened), *sums.parsed_sums(opened)]
+        # an open sum is shown by its check, which ends the run before anything is imported
+        if all(one.closes for one in found):
+            stop_where_nothing_was_read(opened, parsed)
         return dg.MaterializeResult(
             metadata={
                 **comes_from("batch answers of", "bedrock_jobs"),
@@ -245,7 +256,7 @@ def parsed_cvs(
                 **figures(**vars(parsed)),
                 "dagster/row_count": parsed.parsed + parsed.failed,
             },
-            check_results=_sums([*sums.answer_sums(opened), *sums.parsed_sums(opened)], *names),
+            check_results=_sums(found, *names),
         )
 
 

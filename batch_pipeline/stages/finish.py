@@ -27,11 +27,11 @@ def parse_and_check(context: Context) -> ParsedCvs | None:
     sums.require(
         context, [*sums.document_sums(context), *sums.answer_sums(context), *sums.parsed_sums(context)]
     )
-    _stop_where_nothing_was_read(context, parsed)
+    stop_where_nothing_was_read(context, parsed)
     return parsed
 
 
-def _stop_where_nothing_was_read(context: Context, parsed: ParsedCvs) -> None:
+def stop_where_nothing_was_read(context: Context, parsed: ParsedCvs) -> None:
     """An import of failures alone would end in erasing every answer: a person looks at it first, once."""
     if parsed.parsed or not parsed.failed:
         return

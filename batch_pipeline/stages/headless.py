@@ -94,7 +94,7 @@ def take(context: Context, step: Step, sleep: Callable[[float], None]) -> None:
         case "prepare":
             prepare(context)
         case "submit":
-            _have_files(context)
+            have_files(context)
             submit(context)
         case "wait":
             _wait(context, sleep)
@@ -103,10 +103,10 @@ def take(context: Context, step: Step, sleep: Callable[[float], None]) -> None:
                 context.progress("waiting for the hours of on-demand calls", 0, None)
                 sleep(context.settings.poll_seconds)
                 return
-            _have_files(context)
+            have_files(context)
             answer_on_demand(context)
         case "finish":
-            _have_files(context)
+            have_files(context)
             finish(context)
         case "held":
             raise held(context)
@@ -134,7 +134,7 @@ def held(context: Context) -> NeedsPerson:
     )
 
 
-def _have_files(context: Context) -> None:
+def have_files(context: Context) -> None:
     """Another machine, or a lost disk: the files are made again from the export."""
     imported = migrations.standing(context.ledger, context.key).state in {"imported", "erased"}
     if not imported and not context.workspace.request_lines.exists():

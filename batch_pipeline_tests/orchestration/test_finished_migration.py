@@ -80,11 +80,11 @@ def finished(
         with opened_place(
             folder, postgres_server.url_of("finished"), "finished", EmulatorSettings(port=0), patch
         ) as place:
-            yield carried(place, folder)
+            yield carried(place, folder, patch)
 
 
-def carried(place: Place, folder: Path) -> Finished:
-    """By the sensors' requests alone, each executed as the daemon's launcher would."""
+def carried(place: Place, folder: Path, patch: pytest.MonkeyPatch) -> Finished:
+    """By the sensors' requests alone, each executed as on another machine: no file of the last run is there."""
     expected = make_sample(folder / "export", applications=130, documents=110)
     place.write(
         KEY,
@@ -99,9 +99,11 @@ def carried(place: Place, folder: Path) -> Finished:
     for _ in range(200):
         for sensor in ("migration_discovery", "job_poller"):
             for request in place.tick(sensor).run_requests or []:
+                machine = folder / f"machine-{len(finished.runs)}"
+                patch.setenv("BATCH_PIPELINE_HOME", str(machine))
                 result = place.execute(str(request.job_name), str(request.partition_key))
                 finished.runs.append((str(request.job_name), result))
-                look(finished, place.folder / "work" / KEY)
+                look(finished, machine / KEY)
         with place.ledger() as ledger:
             state = ledger.sql.execute("select state from migration").fetchone()
             if state is not None and state["state"] == "erased":
