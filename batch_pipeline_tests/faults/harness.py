@@ -70,12 +70,13 @@ class Harness:
     def count(self) -> list[Point]:
         """Every point a migration passes that nobody kills."""
         points: list[Point] = []
-        for process in ("run", "courier"):
-            log = self._log()
-            key = self._migration()
-            finished = self._run(key, Fault(process, str(log)))
-            assert finished == 0, f"the migration does not come to its end by itself: exit code {finished}"
-            for number, line in enumerate(log.read_text().splitlines(), 1):
+        log = self._log()
+        finished = self._run(self._migration(), Fault(None, str(log)))
+        assert finished == 0, f"the migration does not come to its end by itself: exit code {finished}"
+        processes: tuple[Process, ...] = ("run", "courier")
+        for process in processes:
+            lines = log.with_name(f"{log.name}-{process}").read_text().splitlines()
+            for number, line in enumerate(lines, 1):
                 kind, _, label = line.partition("\t")
                 points.append(Point(process, number, kind, label))
         return points
@@ -85,7 +86,8 @@ class Harness:
         log = self._log()
         key = self._migration()
         first = self._run(key, Fault(point.process, str(log), point.number, point.group))
-        killed = log.exists() and bool(log.read_text())
+        passed = log.with_name(f"{log.name}-{point.process}")
+        killed = passed.exists() and bool(passed.read_text())
         doubts, said = 0, ""
         if point.process == "run" and killed and first != -signal.SIGKILL:
             said = f"the killed process ended with {first}"

@@ -27,7 +27,8 @@ _PROGRAMS: dict[str, Process] = {
 class Fault:
     """Which process to kill at which of its points, and where to write down what it passed."""
 
-    process: Process
+    process: Process | None
+    """None: both, to count their points."""
     log: str
     point: int | None = None
     group: bool = False
@@ -40,11 +41,11 @@ class Fault:
 class Points:
     """Counts points over all threads of this process; kills it at the one that is wanted."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: Fault, process: Process) -> None:
         self._fault = fault
         self._lock = threading.Lock()
         self._passed = 0
-        self._log = os.open(fault.log, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
+        self._log = os.open(f"{fault.log}-{process}", os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
 
     def reached(self, kind: str, label: str) -> None:
         with self._lock:
@@ -62,8 +63,8 @@ def arm(text: str) -> None:
     """Patch this process's libraries if it is the one the fault is about."""
     fault = Fault(**json.loads(text))
     program = next((_PROGRAMS[word] for word in sys.orig_argv if word in _PROGRAMS), None)
-    if program == fault.process:
-        points = Points(fault)
+    if program is not None and fault.process in {program, None}:
+        points = Points(fault, program)
         _watch_database(points)
         _watch_http(points)
 
