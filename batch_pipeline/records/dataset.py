@@ -24,6 +24,7 @@ _TYPES: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
     "bigint": pl.Int64,
     "integer": pl.Int32,
     "boolean": pl.Boolean,
+    "date": pl.Date,
     "timestamp with time zone": pl.Datetime("us", "UTC"),
 }
 

@@ -11,6 +11,9 @@ from batch_pipeline.records.target import Target, connect, lock
 _THEIRS: Final[dict[str, LiteralString]] = {
     "person": "source_id = %(person)s",
     "application": "person_id = %(person)s",
+    "tag": "(person_id = %(person)s or application_id in (select source_id from mine))",
+    "offer": "application_id in (select source_id from mine)",
+    "question_answer": "application_id in (select source_id from mine)",
     "note": "(person_id = %(person)s or application_id in (select source_id from mine))",
     "attachment": "(person_id = %(person)s or application_id in (select source_id from mine))",
     "stage_move": "application_id in (select source_id from mine)",

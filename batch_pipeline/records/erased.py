@@ -47,6 +47,6 @@ class Erased:
             return [("source_id", self.people)]
         if table == "application":
             return [("source_id", self.applications)]
-        if table in {"note", "attachment"}:
+        if table in {"tag", "note", "attachment"}:
             return [("person_id", self.people), ("application_id", self.applications)]
         return [("application_id", self.applications)]

@@ -16,6 +16,8 @@ from batch_pipeline.records.target import Connection, as_error_of
 from batch_pipeline.workspace import Workspace
 
 BATCH_ROWS: Final = 20_000
+SINCE_M004: Final = frozenset({"stage", "tag", "offer", "question_answer"})
+"""Tables that a workspace written before them has no file of: they are empty then."""
 _ANSWER_COLUMNS: Final = ("md5", "status", "reason", "detail")
 
 Progress = Callable[[str, int, int], None]
@@ -73,6 +75,8 @@ def source_files(table: Table, workspace: Workspace) -> list[Path]:
         "cv_link": workspace.links,
     }
     path = special.get(table.name, workspace.table(table.name))
+    if not path.exists() and table.name in SINCE_M004:
+        return []
     if not path.exists():
         raise TerminalError(
             f"{path.name} of migration {workspace.key!r} is missing: run the stage that makes it"

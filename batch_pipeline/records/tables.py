@@ -25,7 +25,19 @@ _ATTACHMENT_LATER: Final = (
 _LEFT_OUT: Final = frozenset({"local_path"})
 
 JSON_COLUMNS: Final = frozenset(
-    {"raw", "emails", "phones", "links", "items", "json_resume", "extra", "highlights", "courses", "keywords"}
+    {
+        "raw",
+        "emails",
+        "phones",
+        "links",
+        "details",
+        "items",
+        "json_resume",
+        "extra",
+        "highlights",
+        "courses",
+        "keywords",
+    }
 )
 
 # What is emptied in the rows of an erased person, whatever the export still holds.
@@ -33,6 +45,9 @@ PERSONAL: Final = MappingProxyType(
     {
         "person": PERSONAL_COLUMNS,
         "application": ("reject_reason", "raw"),
+        "tag": ("name", "raw"),
+        "offer": ("details", "raw"),
+        "question_answer": ("answer", "raw"),
         "stage_move": ("raw",),
         "note": ("body_raw", "body_text", "raw"),
         "evaluation": ("overall_raw", "items", "raw"),
@@ -81,6 +96,13 @@ class Table:
 
 _REFERENCES: Final[dict[Entity, tuple[Reference, ...]]] = {
     "application": (Reference(("person_id",), "person"), Reference(("job_id",), "job", optional=True)),
+    "stage": (Reference(("job_id",), "job", optional=True),),
+    "tag": (
+        Reference(("person_id",), "person", optional=True),
+        Reference(("application_id",), "application", optional=True),
+    ),
+    "offer": (Reference(("application_id",), "application"),),
+    "question_answer": (Reference(("application_id",), "application"),),
     "stage_move": (Reference(("application_id",), "application"),),
     "note": (
         Reference(("person_id",), "person", optional=True),

@@ -11,8 +11,21 @@ from typing import Final, Literal, get_args
 
 import polars as pl
 
-Entity = Literal["person", "job", "application", "stage_move", "note", "evaluation", "attachment"]
+Entity = Literal[
+    "person",
+    "job",
+    "stage",
+    "application",
+    "tag",
+    "offer",
+    "question_answer",
+    "stage_move",
+    "note",
+    "evaluation",
+    "attachment",
+]
 ENTITIES: Final[tuple[Entity, ...]] = get_args(Entity)
+"""Parents before the rows that name them."""
 
 UTC: Final = pl.Datetime("us", "UTC")
 JSON: Final = pl.String
@@ -56,6 +69,15 @@ SCHEMAS: Final[Mapping[Entity, pl.Schema]] = MappingProxyType(
                 "confidential": pl.Boolean,
             }
         ),
+        "stage": pl.Schema(
+            _ROW
+            | {
+                "job_id": pl.String,  # null: the same stages for every job
+                "name": pl.String,  # as `application.current_stage` and `stage_move` write it
+                "position": pl.Int32,  # the smallest comes first
+                "kind": pl.String,  # in the export's words
+            }
+        ),
         "application": pl.Schema(
             _ROW
             | {
@@ -70,6 +92,34 @@ SCHEMAS: Final[Mapping[Entity, pl.Schema]] = MappingProxyType(
                 "current_stage": pl.String,
                 "origin": pl.String,  # where the candidate came from, as the export says
                 "sequence_no": pl.Int32,  # 1, 2, ... by time within (person, job)
+            }
+        ),
+        "tag": pl.Schema(
+            _ROW
+            | {
+                "person_id": pl.String,
+                "application_id": pl.String,  # null: the tag hangs on the person
+                "name": pl.String,
+            }
+        ),
+        "offer": pl.Schema(
+            _ROW
+            | {
+                "application_id": pl.String,
+                "status": pl.String,  # draft, open, accepted, rejected, deprecated
+                "sent_at": UTC,
+                "resolved_at": UTC,
+                "starts_on": pl.Date,
+                "details": JSON,  # what else the export says of it: salary, fields of the account's own
+            }
+        ),
+        "question_answer": pl.Schema(
+            _ROW
+            | {
+                "application_id": pl.String,
+                "question": pl.String,
+                "answer": pl.String,  # text as it is, any other value as JSON
+                "kind": pl.String,  # screening, custom_field, referral
             }
         ),
         "stage_move": pl.Schema(

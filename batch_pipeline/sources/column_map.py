@@ -49,6 +49,15 @@ _FIELDS: Final[Mapping[Entity, Mapping[str, str]]] = {
         "closed_at": "closed at|closed on|closed|close date|date closed",
         "confidential": "confidential|is confidential|private",
     },
+    "stage": {
+        "source_id": "stage id|id|external id",
+        "job_id": _JOB_ID,
+        "source_created_at": _CREATED,
+        "source_updated_at": _UPDATED,
+        "name": "name|stage name|stage|title|step",
+        "position": "position|order|sort order|priority|sequence|index",
+        "kind": "kind|stage kind|stage type|type|category",
+    },
     "application": {
         "source_id": f"{_APPLICATION_ID}|id|external id",
         "person_id": _PERSON_ID,
@@ -63,6 +72,33 @@ _FIELDS: Final[Mapping[Entity, Mapping[str, str]]] = {
         "hired_at": "hired on|hired at|hired|date hired|hire date",
         "current_stage": "stage|current stage|stage name|step|pipeline stage",
         "origin": "source|origin|source name|application source",
+    },
+    "tag": {
+        "source_id": "candidate tag id|external id",
+        "person_id": _PERSON_ID,
+        "application_id": _APPLICATION_ID,
+        "source_created_at": _CREATED,
+        "source_updated_at": _UPDATED,
+        "name": "tag|tag name|label|name",
+    },
+    "offer": {
+        "source_id": "offer id|id|external id",
+        "application_id": _APPLICATION_ID,
+        "source_created_at": _CREATED,
+        "source_updated_at": _UPDATED,
+        "status": "status|offer status|state",
+        "sent_at": "sent at|sent on|sent|date sent|offer sent at|offer date",
+        "resolved_at": "resolved at|resolved on|resolved|responded at|accepted at|decided at|closed at",
+        "starts_on": "starts on|start date|starts at|start on|starting date|begin date",
+    },
+    "question_answer": {
+        "source_id": "answer id|question answer id|id|external id",
+        "application_id": _APPLICATION_ID,
+        "source_created_at": f"{_CREATED}|answered at|answered on",
+        "source_updated_at": _UPDATED,
+        "question": "question|question text|question title|prompt",
+        "answer": "answer|answer text|response|value",
+        "kind": "kind|question kind",
     },
     "stage_move": {
         "source_id": "stage move id|history id|stage history id|id",
@@ -112,7 +148,11 @@ REQUIRED: Final[Mapping[Entity, tuple[str, ...]]] = MappingProxyType(
     {
         "person": ("source_id",),
         "job": ("source_id", "title"),
+        "stage": ("name",),
         "application": ("source_id", "person_id"),
+        "tag": ("name",),
+        "offer": ("application_id",),
+        "question_answer": ("application_id", "question", "answer"),
         "stage_move": ("application_id", "to_stage"),
         "note": ("body_raw",),
         "evaluation": ("application_id", "overall_raw"),
@@ -124,7 +164,14 @@ REQUIRED: Final[Mapping[Entity, tuple[str, ...]]] = MappingProxyType(
 _STEMS: Final[Mapping[Entity, str]] = {
     "person": "candidates|candidate|people|persons|person|applicants|contacts|profiles|kandidaten|candidatos",
     "job": "jobs|job|postings|positions|vacancies|requisitions|job orders|openings|stellen|vagas",
+    "stage": "stages|stage|job stages|pipeline stages|hiring stages|interview stages",
     "application": "applications|application|candidacies|submissions|opportunities|bewerbungen",
+    "tag": "tags|tag|candidate tags|application tags|labels",
+    "offer": "offers|offer|offer details|job offers",
+    "question_answer": (
+        "questions|answers|question answers|application answers|application questions|screening answers|"
+        "screening questions|custom answers|candidate answers"
+    ),
     "stage_move": "stage history|stage changes|stage moves|pipeline history|status history",
     "note": "notes|note|comments|notizen",
     "evaluation": "evaluations|scorecards|feedback|reviews|ratings|interview feedback",
@@ -139,9 +186,10 @@ _SENSITIVE_WORDS = (
 SENSITIVE: Final = frozenset(_SENSITIVE_WORDS.split())
 """Headers kept out of `raw` unless a person allows them (trap 49: excluded by default, allow-list)."""
 
+_OTHER_DATES: Final = frozenset({"consent_until", "starts_on"})
 DATES: Final[Mapping[Entity, frozenset[str]]] = MappingProxyType(
     {
-        entity: frozenset(field for field in fields if field.endswith("_at") or field == "consent_until")
+        entity: frozenset(field for field in fields if field.endswith("_at") or field in _OTHER_DATES)
         for entity, fields in _FIELDS.items()
     }
 )

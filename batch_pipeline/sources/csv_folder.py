@@ -80,7 +80,7 @@ class CsvFolder:
         elif entity == "attachment":
             rows, found = self._attachments(table, rows, resolution, listing, into)
             notices += found
-        elif entity != "job":
+        elif entity not in relations.OF_NOBODY:
             rows = relations.with_people(entity, rows, into)
         rows = relations.in_order(entity, rows, from_stage_known="from_stage" in table.columns)
         schema = SCHEMAS[entity]

@@ -25,7 +25,7 @@ from batch_pipeline.sources.raw_payload import RawPayload
 from batch_pipeline.sources.staged_rows import StagedRows
 
 LISTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "v1": ("jobs", "candidates", "applications", "scorecards", "offers"),
+    "v1": ("jobs", "job_stages", "candidates", "applications", "scorecards", "offers"),
     "v3": (
         *("jobs", "candidates", "applications", "application_stages", "job_interview_stages"),
         *("rejection_reasons", "sources", "users", "departments", "offices", "notes", "scorecards"),

@@ -12,10 +12,12 @@ from typing import Any, Final
 from batch_pipeline.sources import names, value_maps
 from batch_pipeline.sources.greenhouse_activity import Candidacy, parse_move
 from batch_pipeline.sources.greenhouse_attachments import GreenhouseAttachments
+from batch_pipeline.sources.greenhouse_offers import GreenhouseOffers
 from batch_pipeline.sources.html_notes import readable
 from batch_pipeline.sources.payload_folder import Payload, PayloadFolder
 from batch_pipeline.sources.raw_payload import RawPayload
 from batch_pipeline.sources.staged_rows import StagedRows, Times
+from batch_pipeline.sources.tags_and_answers import TagsAndAnswers
 
 _STRICTEST_FIRST: Final = ("admin_only", "private", "public")
 _UNDATED: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -42,20 +44,28 @@ class GreenhouseMapping:
         self._first_stages = self._first_of_each_job()
         self._unmoved: dict[str, tuple[str, datetime]] = {}
         self._attachments = GreenhouseAttachments(rows, raw)
+        self._offers = GreenhouseOffers(rows, raw)
+        self._said = TagsAndAnswers(rows, raw)
 
     def stage(self) -> None:
         for offer in self._payloads.rows("offers"):
             if offer.get("status") == "accepted":
                 self._hired[str(offer["application_id"])] = offer.get("resolved_at")
+            self._offers.offer(offer)
         for job in self._payloads.rows("jobs"):
             self._job(job)
+        for stages in ("job_stages", "job_interview_stages"):
+            for stage in self._payloads.rows(stages):
+                self._offers.stage(stage)
         own_list = self._payloads.has("attachments")
         for application in self._applications():
             self._application(application)
+            self._answers(application)
             if not own_list:
                 self._attachments.of_application(application)
         for candidate in self._payloads.rows("candidates"):
             self._person(candidate)
+            self._said.tags(str(candidate["id"]), None, candidate.get("tags"))
             if not own_list:
                 self._attachments.of_candidate(candidate)
         for attachment in self._payloads.rows("attachments"):
@@ -198,6 +208,14 @@ class GreenhouseMapping:
         first = None if job_id is None else self._first_stages.get(job_id)
         if applied is not None and stage is not None and stage == first and not self._structured:
             self._unmoved[source_id] = (stage, applied)
+
+    def _answers(self, application: Payload) -> None:
+        """Of the job post's form, and the account's own fields of an application."""
+        source_id = str(application["id"])
+        for one in application.get("answers") or []:
+            self._said.answer(source_id, one.get("question"), one.get("answer"), "screening", one)
+        for one in (application.get("keyed_custom_fields") or {}).values():
+            self._said.answer(source_id, one.get("name"), one.get("value"), "custom_field", one)
 
     def _structured_moves(self) -> None:
         for stage in self._payloads.rows("application_stages"):

@@ -30,7 +30,7 @@ def land(staged: StagedRows, into: Path, now: datetime, *, erase_expired: bool) 
         single = relations.with_one_id_each(entity, staged.scan(entity))
         notices += single.notices
         rows = single.rows
-        if entity != "job":
+        if entity not in relations.OF_NOBODY:
             rows = relations.with_people(entity, rows, into)
         write_table(entity, relations.in_order(entity, rows), into)
     return [*notices, *_from_the_future(into, now)]

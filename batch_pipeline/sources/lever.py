@@ -3,7 +3,7 @@
 Shapes: contract, section C2, and Lever's API reference (score systems run from "1 - Strong No Hire" to
 "4 - Strong Hire"). Payload lists read: postings, stages, archive_reasons, users, opportunities,
 applications (unless expanded in the opportunities), and for each opportunity resumes, files, notes,
-feedback.
+feedback, offers.
 """
 
 import json
@@ -23,9 +23,10 @@ from batch_pipeline.sources.payload_folder import Payload, PayloadFolder
 from batch_pipeline.sources.payload_source import PayloadSource
 from batch_pipeline.sources.raw_payload import RawPayload
 from batch_pipeline.sources.staged_rows import URL, StagedRows, Times
+from batch_pipeline.sources.tags_and_answers import AnswerKind, TagsAndAnswers
 
 FLAT: Final = ("postings", "stages", "archive_reasons", "users", "opportunities")
-OWNED: Final = ("resumes", "files", "notes", "feedback")
+OWNED: Final = ("resumes", "files", "notes", "feedback", "offers")
 """Lists of the account, and lists of each opportunity."""
 
 # unless told otherwise Lever lists what is not confidential, and says nothing of the rest
@@ -39,6 +40,7 @@ _PERSON_FIELDS: Final = (
 )
 _KINDS: Final = {"referral": "referred", "referred": "referred", "sourced": "sourced", "agency": "sourced"}
 _SCORES: Final = {"strongnohire": 1, "nohire": 2, "hire": 4, "stronghire": 5}
+_OFFER_DETAILS: Final = ("fields", "approved", "approvedAt", "posting")
 _SHOWN: Final = 20
 _UNDATED: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -109,8 +111,12 @@ class _Mapping:
         self._users = {one["id"]: names.clean(one.get("name")) for one in payloads.rows("users")}
         self._applications = {one["opportunityId"]: one for one in self._listed_applications()}
         self._contacts: dict[str, str] = {}
+        self._said = TagsAndAnswers(rows, raw)
 
     def stage(self) -> None:
+        for position, stage in enumerate(self._payloads.rows("stages")):
+            row = {"source_id": stage["id"], "name": names.clean(stage.get("text")), "position": position}
+            self._rows.add("stage", row | {"raw": self._raw.of("stage", stage)})
         for posting in self._payloads.rows("postings"):
             self._job(posting)
         for opportunity in self._payloads.rows("opportunities"):
@@ -118,10 +124,14 @@ class _Mapping:
             self._person(opportunity)
             self._application(opportunity)
             self._moves(opportunity)
+            self._said.tags(_contact_id(opportunity), opportunity["id"], opportunity.get("tags"))
+            self._answers(opportunity)
         for owner, note in self._payloads.owned_rows("notes", "data"):
             self._note(owner, note)
         for owner, form in self._payloads.owned_rows("feedback", "data"):
             self._feedback(owner, form)
+        for owner, offer in self._payloads.owned_rows("offers", "data"):
+            self._offer(owner, offer)
         empty: list[str] = []
         for owner, resume in self._payloads.owned_rows("resumes", "data"):
             file = resume.get("file")
@@ -264,6 +274,40 @@ class _Mapping:
                     "origin": "structured",
                 },
             )
+
+    def _answers(self, opportunity: Payload) -> None:
+        """Forms of a posting, or of the colleague who referred the candidate."""
+        applied = self._applied_with(opportunity) or {}
+        kind: AnswerKind = "referral" if applied.get("type") == "referral" else "screening"
+        for form in applied.get("customQuestions") or []:
+            created = Times(self._findings, "question_answer").epoch(
+                "source_created_at", form.get("createdAt") or applied.get("createdAt")
+            )
+            for one in form.get("fields") or []:
+                self._said.answer(opportunity["id"], one.get("text"), one.get("value"), kind, one, created)
+
+    def _offer(self, owner: str, offer: Payload) -> None:
+        """Fields: Lever's API reference. The start date is one of the account's own fields: in `details`."""
+        times = Times(self._findings, "offer")
+        said = offer.get("status")
+        status = value_maps.known("offer.status", said)
+        if said is not None and status is None:
+            self._findings.count("unknown_values", "offer", "status")
+        signed = ((offer.get("signatures") or {}).get("candidate") or {}).get("signedAt")
+        details = {name: offer[name] for name in _OFFER_DETAILS if offer.get(name) is not None}
+        self._rows.add(
+            "offer",
+            {
+                "source_id": offer["id"],
+                "source_created_at": times.epoch("source_created_at", offer.get("createdAt")),
+                "raw": self._raw.of("offer", offer),
+                "application_id": owner,
+                "status": status,
+                "sent_at": times.epoch("sent_at", offer.get("sentAt")),
+                "resolved_at": times.epoch("resolved_at", signed),
+                "details": self._raw.of("offer", details) if details else None,
+            },
+        )
 
     def _note(self, owner: str, note: Payload) -> None:
         if note.get("deletedAt") is not None:

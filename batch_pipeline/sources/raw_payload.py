@@ -30,11 +30,18 @@ class RawPayload:
         rest = {name: value for name, value in payload.items() if name not in without}
         return msgspec.json.encode(self._kept(table, rest)).decode()
 
+    def may_keep_answer(self, table: str, question: str | None) -> bool:
+        """Whether an answer may be kept; one to a sensitive question is counted as left out."""
+        if question is None or not self._hidden(question):
+            return True
+        self._findings.count("sensitive_columns", table, "left out: answers to sensitive questions")
+        return False
+
     def _kept(self, table: str, value: Any) -> Any:
         if isinstance(value, dict):
             kept = {}
             for name, inner in value.items():
-                if name in LINKS:
+                if name in LINKS or self._sensitive_answer(table, inner):
                     continue
                 if self._hidden(name):
                     self._findings.count("sensitive_columns", table, f"left out: {name}")

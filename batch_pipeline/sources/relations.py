@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 
@@ -12,6 +13,10 @@ from batch_pipeline.sources.base import Notice
 from batch_pipeline.sources.canonical import ENTITIES, Entity
 
 _IDENTITY: Mapping[Entity, tuple[str, ...]] = {
+    "stage": ("job_id", "name"),
+    "tag": ("person_id", "application_id", "name"),
+    "offer": ("application_id",),
+    "question_answer": ("application_id", "question"),
     "stage_move": ("application_id", "to_stage", "moved_at"),
     "note": ("person_id", "application_id", "author", "noted_at", "body_raw"),
     "evaluation": ("application_id", "author", "submitted_at", "overall_raw"),
@@ -22,11 +27,19 @@ _IDENTITY: Mapping[Entity, tuple[str, ...]] = {
 _PERSONAL = ("full_name", "given_name", "family_name", "emails", "phones", "links", "location", "raw")
 _REFERENCES: Mapping[Entity, Mapping[str, Entity]] = {
     "application": {"person_id": "person", "job_id": "job"},
+    "stage": {"job_id": "job"},
+    "tag": {"person_id": "person", "application_id": "application"},
+    "offer": {"application_id": "application"},
+    "question_answer": {"application_id": "application"},
     "stage_move": {"application_id": "application"},
     "note": {"person_id": "person", "application_id": "application"},
     "evaluation": {"application_id": "application"},
     "attachment": {"person_id": "person", "application_id": "application"},
 }
+
+
+OF_NOBODY: Final[frozenset[Entity]] = frozenset({"job", "stage"})
+"""What belongs to no person: nothing of it is emptied with one."""
 
 
 @dataclass(frozen=True)
@@ -163,11 +176,14 @@ def with_people(
         ).alias("_erased"),
         *(
             [pl.coalesce("person_id", "_owner").alias("person_id")]
-            if entity in ("note", "attachment")
+            if entity in ("tag", "note", "attachment")
             else []
         ),
     )
     hidden = {
+        "tag": ("raw", "name"),
+        "offer": ("raw", "details"),
+        "question_answer": ("raw", "answer"),
         "note": ("raw", "body_raw", "body_text"),
         "evaluation": ("raw", "items", "overall_raw"),
         "attachment": ("raw", "file_name", "source_handle"),

@@ -87,12 +87,20 @@ def _stem_fits(path: str) -> bool:
 
 
 def _rank(path: str, entity: Entity) -> int | None:
-    """0 for a file called like the entity, 1 for one whose name begins so, None for neither."""
+    """0 for a file called like the entity, 1 for one whose name begins so, None for neither.
+
+    A name that says more about another entity is none of this one: `stage_history` holds no stages.
+    """
     stem = column_map.normalised(Path(path).stem)
-    names = column_map.stems(entity)
-    if stem in names:
-        return 0
-    return 1 if any(stem.startswith(name) for name in names) else None
+    said = {one: _said(stem, one) for one in ENTITIES}
+    if not said[entity] or said[entity] < max(said.values()):
+        return None
+    return 0 if said[entity] == len(stem) else 1
+
+
+def _said(stem: str, entity: Entity) -> int:
+    """How many characters of a file's name are the entity's."""
+    return max((len(name) for name in column_map.stems(entity) if stem.startswith(name)), default=0)
 
 
 def _choose_files(

@@ -17,8 +17,9 @@ from batch_pipeline.sources.resolution import Table, cell
 
 _LISTS: Mapping[str, str] = {"emails": r"[;,|\n]+", "phones": r"[;,|\n]+", "links": r"[;,|\s]+"}
 _FLAGS = frozenset({"do_not_contact", "is_private", "confidential"})
-_MAPPED = frozenset({"status", "kind", "visibility", "declared_type"})
-_AS_WRITTEN = frozenset({"source_handle", "file_name", "body_raw", "overall_raw"})
+_NUMBERS = frozenset({"position"})
+_DAYS = frozenset({"starts_on"})
+_AS_WRITTEN = frozenset({"source_handle", "file_name", "body_raw", "overall_raw", "answer"})
 
 
 def canonical_rows(table: Table, zone: str, keep_columns: list[str]) -> pl.LazyFrame:
@@ -30,13 +31,18 @@ def canonical_rows(table: Table, zone: str, keep_columns: list[str]) -> pl.LazyF
         rows = rows.with_columns(cell(table.columns[field]).alias(text))
         rows = dates.with_parsed(rows, text, date_format, zone)
     columns, marks = _plain_columns(table)
-    date_columns, zoneless, date_marks = _date_columns(table)
+    date_columns, zoneless, date_marks = _date_columns(table, zone)
     columns |= date_columns
     marks |= date_marks
     marks["?formula_cells/any"] = pl.any_horizontal(
         pl.col(header).str.contains(r'^\s*="') for header in headers
     )
     columns["raw"] = _raw(headers, keep_columns)
+    if table.entity == "offer":
+        used = {header for named in table.columns.values() for header in named}
+        rest = tuple(header for header in headers if header not in used)
+        if rest:
+            columns["details"] = _raw(rest, keep_columns)
     columns["tz_assumed"] = pl.any_horizontal(zoneless) if zoneless else pl.lit(value=False)
     schema = SCHEMAS[table.entity]
     selected = [columns.get(name, pl.lit(None)).cast(dtype).alias(name) for name, dtype in schema.items()]
@@ -57,8 +63,10 @@ def _plain_columns(table: Table) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]
         elif field in _FLAGS:
             columns[field] = value_maps.truth(text)
             marks[f"?unknown_values/{field}"] = text.is_not_null() & columns[field].is_null()
-        elif field in _MAPPED:
-            name = f"{table.entity}.{field}"
+        elif field in _NUMBERS:
+            columns[field] = text.cast(pl.Int32, strict=False)
+            marks[f"?unknown_values/{field}"] = text.is_not_null() & columns[field].is_null()
+        elif (name := f"{table.entity}.{field}") in value_maps.CANONICAL:
             known = value_maps.mapped(text, name, table.values.get(field, {}))
             # an attachment's type is only a hint: an unknown one is kept in the export's words
             columns[field] = pl.coalesce(known, text) if field == "declared_type" else known
@@ -82,14 +90,18 @@ def _text_of(field: str) -> str:
     return f"\0{field}"
 
 
-def _date_columns(table: Table) -> tuple[dict[str, pl.Expr], list[pl.Expr], dict[str, pl.Expr]]:
+def _date_columns(table: Table, zone: str) -> tuple[dict[str, pl.Expr], list[pl.Expr], dict[str, pl.Expr]]:
+    """Columns, what names no zone, and marks, by date field."""
     columns: dict[str, pl.Expr] = {}
     zoneless: list[pl.Expr] = []
     marks: dict[str, pl.Expr] = {}
     for field in table.date_formats:
         text, utc = pl.col(_text_of(field)), pl.col(f"{_text_of(field)}/utc")
-        columns[field] = utc
-        zoneless.append(pl.col(f"{_text_of(field)}/zoneless").fill_null(value=False))
+        assumed = pl.col(f"{_text_of(field)}/zoneless").fill_null(value=False)
+        # a day without a time is the day where it was written, not the one it still was in Greenwich
+        here = utc.dt.convert_time_zone(zone).dt.date()
+        columns[field] = pl.when(assumed).then(here).otherwise(utc.dt.date()) if field in _DAYS else utc
+        zoneless.append(assumed)
         unread = text.is_not_null() & utc.is_null()
         if field == "erased_at":
             # a mark that is no date still erases: reading an erased person is worse than a wrong date

@@ -29,6 +29,18 @@ _KIND = {
     "referred": "referred referral employeereferral",
     "prospect": "prospect lead",
 }
+_OFFER_STATUS = {
+    "draft": "draft pending approvalsent approved entwurf",
+    "open": "open unresolved sent sentmanually opened extended offen",
+    "accepted": "accepted signed hired angenommen",
+    "rejected": "rejected declined denied refused abgelehnt",
+    "deprecated": "deprecated withdrawn revoked rescinded superseded expired cancelled canceled",
+}
+_ANSWER_KIND = {
+    "screening": "screening question application applicationform applicationquestion screeningquestion",
+    "custom_field": "customfield custom field",
+    "referral": "referral referralform",
+}
 _VISIBILITY = {
     "public": "public everyone all team",
     "private": "private restricted secret hiringteam",
@@ -56,6 +68,8 @@ DEFAULTS: Final[Mapping[str, Mapping[str, str]]] = {
         "job.status": _JOB_STATUS,
         "application.status": _APPLICATION_STATUS,
         "application.kind": _KIND,
+        "offer.status": _OFFER_STATUS,
+        "question_answer.kind": _ANSWER_KIND,
         "note.visibility": _VISIBILITY,
         "attachment.declared_type": _DECLARED_TYPE,
         "evaluation.overall": _OVERALL,

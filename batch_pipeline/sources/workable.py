@@ -3,7 +3,8 @@
 People are derived: records with one normalised e-mail address and the same name are one person; an
 address shared by different names (an agency, a family) is several, and a record without an address is a
 person of its own (traps 8 and 10). Shapes: contract, section C2, workable.readme.io. Payload lists read:
-jobs, candidates (with details), and for each candidate activities.
+jobs, stages (`slug`, `name`, `kind`, `position`), candidates (with details), and for each candidate
+activities.
 """
 
 import hashlib
@@ -23,6 +24,7 @@ from batch_pipeline.sources.payload_folder import Payload, PayloadFolder
 from batch_pipeline.sources.payload_source import PayloadSource
 from batch_pipeline.sources.raw_payload import RawPayload
 from batch_pipeline.sources.staged_rows import URL, StagedRows, Times
+from batch_pipeline.sources.tags_and_answers import TagsAndAnswers
 
 _PERSON_FIELDS: Final = (
     *("name", "firstname", "lastname", "headline", "email", "phone", "address", "summary"),
@@ -60,6 +62,7 @@ class Workable:
         assert self._api is not None
         limit = {"limit": str(min(self._api.page_size, 100))}
         listing.flat("jobs", "jobs", limit, PAGING_NEXT)
+        listing.flat("stages", "stages", {}, PAGING_NEXT)
         listing.flat("candidates", "candidates", limit, PAGING_NEXT)
         for name, path, paged in (
             ("details", "candidates/{}", None),  # only the detail names the CV
@@ -96,10 +99,15 @@ class _Mapping:
         self._findings = rows.findings
         self._people: dict[bytes, tuple[str, str, int]] = {}  # by address and name: first record's time, id
         self._spelt_otherwise: list[str] = []
+        self._said = TagsAndAnswers(rows, raw)
 
     def stage(self) -> None:
         for job in self._payloads.rows("jobs"):
             self._job(job)
+        for stage in self._payloads.rows("stages"):
+            row = {"source_id": stage["slug"], "name": names.clean(stage.get("name") or stage["slug"])}
+            row |= {"position": stage.get("position"), "kind": stage.get("kind")}
+            self._rows.add("stage", row | {"raw": self._raw.of("stage", stage)})
         for candidate in self._candidates():
             self._recognise(candidate)
         if self._spelt_otherwise:
@@ -109,6 +117,8 @@ class _Mapping:
         for candidate in self._candidates():
             self._person(candidate)
             self._application(candidate)
+            self._said.tags(self._person_id(candidate), str(candidate["id"]), candidate.get("tags"))
+            self._answers(candidate)
             self._resume(candidate)
         for owner, activity in self._payloads.owned_rows("activities", "activities"):
             self._activity(owner, activity)
@@ -213,6 +223,15 @@ class _Mapping:
                 "tz_assumed": times.zoneless,
             },
         )
+
+    def _answers(self, candidate: Payload) -> None:
+        """What the application form asked. An answer that is no plain text is kept as JSON."""
+        for one in candidate.get("answers") or []:
+            question, answer = one.get("question"), one.get("answer")
+            asked = question.get("body") if isinstance(question, dict) else question
+            if isinstance(answer, dict) and len(answer) == 1:
+                (answer,) = answer.values()
+            self._said.answer(str(candidate["id"]), asked, answer, "screening", one)
 
     def _resume(self, candidate: Payload) -> None:
         link = candidate.get("resume_url")

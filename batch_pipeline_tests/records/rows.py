@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -142,10 +142,32 @@ def small_migration() -> dict[str, list[Row]]:
             source_row("p2", full_name="Erased Example", erased_at=NOON, emails="[]"),
         ],
         "job": [source_row("j1", title="Data Engineer", status="open")],
+        "stage": [
+            source_row("s1", job_id="j1", name="Applied", position=0),
+            source_row("s2", name="Onsite", position=1, kind="interview"),
+        ],
         "application": [
             source_row("a1", person_id="p1", job_id="j1", status="rejected", sequence_no=1),
             source_row("a2", person_id="p1", job_id="j1", status="active", sequence_no=2),
             source_row("a3", person_id="p2", job_id=None, status="active", sequence_no=1),
+        ],
+        "tag": [
+            source_row("g1", person_id="p1", name="Python"),
+            source_row("g2", application_id="a3", name="knows everybody"),
+        ],
+        "offer": [
+            source_row(
+                "o1",
+                application_id="a2",
+                status="open",
+                starts_on=date(2026, 3, 1),
+                details='{"salary": 42000}',
+            ),
+            source_row("o2", application_id="a3", status="draft", details='{"salary": 1}'),
+        ],
+        "question_answer": [
+            source_row("q1", application_id="a1", question="Why?", answer="Because", kind="screening"),
+            source_row("q2", application_id="a3", question="Where?", answer="At home", kind="screening"),
         ],
         "stage_move": [source_row("m1", application_id="a1", to_stage="Applied", moved_at=NOON)],
         "note": [

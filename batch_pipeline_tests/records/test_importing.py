@@ -22,7 +22,11 @@ def test_every_row_lands_in_its_table(postgres_url: str, tmp_path: Path, query: 
     assert {name: count.inserted for name, count in report.tables.items()} == {
         "person": 2,
         "job": 1,
+        "stage": 2,
         "application": 3,
+        "tag": 2,
+        "offer": 2,
+        "question_answer": 2,
         "stage_move": 1,
         "note": 2,
         "evaluation": 1,

@@ -74,6 +74,7 @@ def fill_v1(system: System) -> None:
         "applications": applications,
         "scorecards": [{"id": 1, "application_id": 10, "overall_recommendation": "yes"}],
         "offers": [],
+        "job_stages": [{"id": 50, "name": "Applied", "job_id": 100, "priority": 0}],
     }
     body = "P was moved into Offer for Engineer on 01/19/2026 by Rae"
     for number in range(PEOPLE):
@@ -142,12 +143,14 @@ def fill_lever(system: System) -> None:
                 {"id": f"n{number}{one}", "text": "x", "secret": True, "createdAt": T0} for one in range(3)
             ],
             f"opportunities/{name}/feedback": [],
+            f"opportunities/{name}/offers": [],
         }
         system.objects[f"opportunities/{name}/resumes/f{number}.pdf"] = listed
 
 
 def fill_workable(system: System) -> None:
     system.lists |= {"jobs": [{"shortcode": "J1", "title": "Engineer", "state": "published"}]}
+    system.lists["stages"] = [{"slug": "applied", "name": "Applied", "kind": "applied", "position": 1}]
     system.lists["candidates"] = [
         {
             "id": f"w{number}",

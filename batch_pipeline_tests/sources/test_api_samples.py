@@ -45,6 +45,7 @@ class Sample:
     files: dict[str, str]  # path below the folder of files -> file of the shared CVs
     applications: dict[str, str]  # id -> name in the expectation
     people: int
+    stages: int
     prospects: int
     references: int
     stage_move_origins: dict[str, int]
@@ -68,7 +69,7 @@ def greenhouse(folder: Path) -> Sample:
     }
     ids = {str(one["id"]): f"A{str(one['id'])[-1]}" for one in applications if not one["prospect"]}
     origins = {"parsed_from_text": 8, "derived": 6}
-    return Sample("greenhouse", SAMPLES / "greenhouse", files, ids, 8, 1, 9, origins)
+    return Sample("greenhouse", SAMPLES / "greenhouse", files, ids, 8, 12, 1, 9, origins)
 
 
 def greenhouse_v3(folder: Path) -> Sample:
@@ -144,7 +145,7 @@ def greenhouse_v3(folder: Path) -> Sample:
         attachments=attachments,
     )
     files = {f"{one['id']}{Path(one['filename']).suffix}": by_link(one["url"]) for one in attachments}
-    return Sample("greenhouse", payloads, files, v1.applications, 8, 1, 9, {"structured": 14})
+    return Sample("greenhouse", payloads, files, v1.applications, 8, 4, 1, 9, {"structured": 14})
 
 
 NESTED = ("jobs", "current_stage", "source", "rejection_reason", "attachments", "recruiter", "applied_at")
@@ -172,7 +173,7 @@ def lever(folder: Path) -> Sample:
         for one in page["data"]
     ]
     files = {f"{source_id}/{name}": named[ids[owner], name] for owner, source_id, name in listed}
-    return Sample("lever", SAMPLES / "lever", files, ids, 8, 1, 9, {"structured": 14})
+    return Sample("lever", SAMPLES / "lever", files, ids, 8, 4, 1, 9, {"structured": 14})
 
 
 def workable(folder: Path) -> Sample:
@@ -185,7 +186,7 @@ def workable(folder: Path) -> Sample:
     ids = {one["id"]: f"A{one['profile_url'][-1]}" for one in candidates}
     # C7 has no job and is not listed; C1 and C6 have one address and name; A6's CV is in a second file
     return Sample(
-        "workable", SAMPLES / "workable", files, ids, 6, 0, 7, {"structured": 14}, frozenset({"A6"})
+        "workable", SAMPLES / "workable", files, ids, 6, 0, 0, 7, {"structured": 14}, frozenset({"A6"})
     )
 
 
@@ -213,6 +214,10 @@ def test_the_rows_of_the_sample_come_out(sample: Sample, tmp_path: Path) -> None
     assert report.counts == {
         "person": sample.people,
         "job": expected["jobs"],
+        "stage": sample.stages,
+        "tag": 1 if sample.kind == "greenhouse" else 0,
+        "offer": 0,
+        "question_answer": 0,
         "application": expected["applications"] + sample.prospects,
         "stage_move": expected["stage_moves"],
         "note": expected["notes"] if has_notes else 0,

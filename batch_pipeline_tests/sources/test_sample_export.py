@@ -28,6 +28,7 @@ def test_the_figures_of_the_sample_come_out(tmp_path: Path) -> None:
         "stage_move": expected["stage_moves"],
         "note": expected["notes"],
         "evaluation": 0,
+        **dict.fromkeys(("stage", "tag", "offer", "question_answer"), 0),
         "attachment": 10,
     }
     assert [notice.count for notice in notices(report, "erased_people")] == [expected["candidates_erased"]]
