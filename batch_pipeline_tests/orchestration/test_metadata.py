@@ -19,7 +19,7 @@ def test_an_open_sum_ends_the_run_before_the_next_asset() -> None:
     spec = dg.AssetCheckSpec("parsed_close", asset="read", blocking=True)
 
     @dg.asset(check_specs=[spec])
-    def read() -> dg.MaterializeResult:  # type: ignore[type-arg] - Dagster reads it
+    def read() -> dg.MaterializeResult:  # type: ignore[type-arg]
         return dg.MaterializeResult(check_results=checks([Sum("parsed", "CVs = parsed + failed", 2, 1)]))
 
     @dg.asset(deps=[read])
