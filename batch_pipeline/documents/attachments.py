@@ -64,7 +64,14 @@ def fetch_attachments(
             .then(pl.lit(State.MISSING.value))
             .otherwise("state")
             .alias("state"),
-            *(pl.when(pending_row).then(name).alias(name) for name in _FILE if name != "_found"),
+            *(
+                pl.when(pending_row)
+                .then(name)
+                .otherwise(pl.col("state_reason") if name == "reason" else None)
+                .alias(name)
+                for name in _FILE
+                if name != "_found"
+            ),
             pl.lit(None, pl.String).alias("parent_attachment_id"),
         )
         .select(*attachments.columns, *FOUND.names())

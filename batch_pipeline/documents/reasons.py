@@ -32,9 +32,13 @@ class Verdict(StrEnum):
 class Reason(StrEnum):
     """Why something is not a CV with text."""
 
-    # of state download_failed
+    # of state download_failed; a live source says `too_large` of a file it did not take
     ERROR_PAGE = "error_page"
     UNREADABLE_FILE = "unreadable_file"
+    LINK_REFUSED = "link_refused"
+    SERVER_FAILED = "server_failed"
+    UNUSABLE_LINK = "unusable_link"
+    BAD_STATUS = "bad_status"
 
     # of verdict quarantined
     EMPTY = "empty"
@@ -66,13 +70,17 @@ MEANING: Final[Mapping[State | Verdict | Reason, str]] = MappingProxyType(
     {
         State.FETCHED: "its bytes are here; the document they are has a verdict",
         State.MISSING: "the export names it and does not hold it",
-        State.DOWNLOAD_FAILED: "what lies there is not what was uploaded; see the reason",
+        State.DOWNLOAD_FAILED: "it did not come, or what lies there is not what was uploaded; see the reason",
         State.ERASED: "of an erased person: never opened",
         Verdict.CV: "goes to the model, as text or to be looked at",
         Verdict.NOT_A_CV: "can be read, and is something else",
         Verdict.QUARANTINED: "cannot be read; a person has to look",
         Reason.ERROR_PAGE: "an error or login answer was saved under the file's name",
         Reason.UNREADABLE_FILE: "the operating system refused to read it",
+        Reason.LINK_REFUSED: "the system refused its link, and the new one it was asked for",
+        Reason.SERVER_FAILED: "the system failed or did not answer, at every try",
+        Reason.UNUSABLE_LINK: "the system gave a link that is no address",
+        Reason.BAD_STATUS: "the system answered with a status that gives no file",
         Reason.EMPTY: "zero bytes",
         Reason.BLANK: "opens, and shows nothing at all",
         Reason.TRUNCATED: "its end is missing: a half must not pass for a whole",

@@ -22,7 +22,8 @@ _ATTACHMENT_LATER: Final = (
     "parent_attachment_id",
 )
 # Where a file lay on the machine that ran the migration means nothing once the files are erased.
-_LEFT_OUT: Final = frozenset({"local_path"})
+# Why a download failed is in `reason`, with what the files themselves gave.
+_LEFT_OUT: Final = frozenset({"local_path", "state_reason"})
 
 JSON_COLUMNS: Final = frozenset(
     {

@@ -40,6 +40,11 @@ class _Outcome:
     path: str | None = None
     why: Why | None = None
 
+    @property
+    def reason(self) -> Why | None:
+        """What is missing needs none: the system has no such file any more."""
+        return self.why if self.state == "download_failed" else None
+
 
 class FileFetcher:
     """Fetches into `folder`; `fresh_link` lists one handle again."""
@@ -79,10 +84,11 @@ class FileFetcher:
                 "source_id": ids,
                 "_path": pl.Series([one.path for one in outcomes.values()], dtype=pl.String),
                 "_state": pl.Series([one.state for one in outcomes.values()], dtype=pl.String),
+                "_why": pl.Series([one.reason for one in outcomes.values()], dtype=pl.String),
             }
         )
         placed = rows.join(fetched, on="source_id", how="left", maintain_order="left").with_columns(
-            local_path="_path", state=pl.coalesce("_state", pl.lit("erased"))
+            local_path="_path", state=pl.coalesce("_state", pl.lit("erased")), state_reason="_why"
         )
         return placed, _notices(outcomes)
 

@@ -166,6 +166,7 @@ SCHEMAS: Final[Mapping[Entity, pl.Schema]] = MappingProxyType(
                 "source_handle": pl.String,  # how the source finds the bytes again
                 "local_path": pl.String,  # where the bytes lie now; null: the source has none
                 "state": pl.String,  # pending, missing, download_failed, erased (what the source knows)
+                "state_reason": pl.String,  # why a download failed: a value of `documents/reasons.py`
             }
         ),
     }

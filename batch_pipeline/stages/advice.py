@@ -9,10 +9,14 @@ from typing import Final
 ADVICE: Final[dict[str, str]] = {
     # states of an attachment
     "missing": "The export names a file it does not hold. Ask the customer for it.",
-    "download_failed": "An error page was saved in place of the file. Ask for a new export or the file itself.",
+    "download_failed": "The file itself did not come. Ask for a new export or the file.",
     "erased": "The person was erased or their consent has run out. Nothing to do: the file was never opened.",
     "error_page": "An error or login page was saved under the file's name. Ask for the file itself.",
     "unreadable_file": "The file could not be read from disk. Check the rights on the export and run again.",
+    "link_refused": "The system refused the file's link, even a new one. Check the key's rights, then run again.",
+    "server_failed": "The system gave no answer at every try. Run again later.",
+    "unusable_link": "The system names no address for the file. Ask the customer for it.",
+    "bad_status": "The system would not give the file. Ask the customer for it, or run again.",
     # quarantined
     "empty": "The file, or the answer, holds nothing. Ask the candidate for the CV.",
     "blank": "The file opens and shows nothing. Ask the candidate for the CV.",

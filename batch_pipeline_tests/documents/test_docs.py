@@ -77,7 +77,14 @@ def test_the_limits_of_a_message_are_those_of_the_code() -> None:
 def test_every_member_of_the_closed_lists_has_a_meaning_and_every_reason_one_place() -> None:
     assert set(MEANING) == {*State, *Verdict, *Reason}
     assert not QUARANTINE & NOT_A_CV
-    assert set(Reason) - QUARANTINE - NOT_A_CV == {Reason.ERROR_PAGE, Reason.UNREADABLE_FILE}
+    assert set(Reason) - QUARANTINE - NOT_A_CV == {
+        Reason.ERROR_PAGE,
+        Reason.UNREADABLE_FILE,
+        Reason.LINK_REFUSED,
+        Reason.SERVER_FAILED,
+        Reason.UNUSABLE_LINK,
+        Reason.BAD_STATUS,
+    }
 
 
 def test_every_type_that_is_read_is_named() -> None:
