@@ -36,6 +36,7 @@ _FILE: Final[dict[str, type[pl.DataType]]] = {
     "document_md5": pl.String,
     "sha256": pl.String,
 }
+_JUDGED: Final = frozenset({"_found", "reason"})
 _BUNDLES_PER_TASK = 20
 
 
@@ -64,14 +65,12 @@ def fetch_attachments(
             .then(pl.lit(State.MISSING.value))
             .otherwise("state")
             .alias("state"),
-            *(
-                pl.when(pending_row)
-                .then(name)
-                .otherwise(pl.col("state_reason") if name == "reason" else None)
-                .alias(name)
-                for name in _FILE
-                if name != "_found"
-            ),
+            *(pl.when(pending_row).then(name).alias(name) for name in _FILE if name not in _JUDGED),
+            pl.when(pending_row)
+            .then("reason")
+            .when(pl.col("state") == State.DOWNLOAD_FAILED.value)
+            .then("state_reason")
+            .alias("reason"),
             pl.lit(None, pl.String).alias("parent_attachment_id"),
         )
         .select(*attachments.columns, *FOUND.names())

@@ -48,15 +48,11 @@ class GreenhouseMapping:
         self._said = TagsAndAnswers(rows, raw)
 
     def stage(self) -> None:
-        for offer in self._payloads.rows("offers"):
-            if offer.get("status") == "accepted":
-                self._hired[str(offer["application_id"])] = offer.get("resolved_at")
-            self._offers.offer(offer)
+        self._stage_offers()
         for job in self._payloads.rows("jobs"):
             self._job(job)
         for stages in ("job_stages", "job_interview_stages"):
-            for stage in self._payloads.rows(stages):
-                self._offers.stage(stage)
+            self._offers.stages(self._payloads.rows(stages))
         own_list = self._payloads.has("attachments")
         for application in self._applications():
             self._application(application)
@@ -78,6 +74,13 @@ class GreenhouseMapping:
             self._note(note, str(note["candidate_id"]) if note.get("candidate_id") else None)
         for scorecard in self._payloads.rows("scorecards"):
             self._scorecard(scorecard)
+
+    def _stage_offers(self) -> None:
+        """Before the applications: an accepted offer tells when somebody was hired."""
+        for offer in self._payloads.rows("offers"):
+            if offer.get("status") == "accepted":
+                self._hired[str(offer["application_id"])] = offer.get("resolved_at")
+            self._offers.offer(offer)
 
     def _named(self, name: str) -> dict[str, str]:
         """id -> name of a small list."""

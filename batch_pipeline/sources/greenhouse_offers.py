@@ -4,6 +4,7 @@ Fields of v1: grnhse/greenhouse-api-docs@0c37c31a, `_job_stages.md` and `_offers
 names are known and the fields these share; what v3 calls otherwise stays in `raw`.
 """
 
+from collections.abc import Iterable
 from datetime import date, datetime
 from typing import Final
 
@@ -23,7 +24,11 @@ class GreenhouseOffers:
         self._raw = raw
         self._findings = rows.findings
 
-    def stage(self, stage: Payload) -> None:
+    def stages(self, stages: Iterable[Payload]) -> None:
+        for stage in stages:
+            self._stage(stage)
+
+    def _stage(self, stage: Payload) -> None:
         times = Times(self._findings, "stage")
         job_id = _text(stage.get("job_id"))
         position = stage.get("priority")

@@ -48,7 +48,7 @@ def canonical_rows(table: Table, zone: str, keep_columns: list[str]) -> pl.LazyF
     selected = [columns.get(name, pl.lit(None)).cast(dtype).alias(name) for name, dtype in schema.items()]
     marked = [mark.fill_null(value=False).alias(name) for name, mark in marks.items()]
     frame = rows.select(*selected, *marked).with_row_index("_row")
-    return _completed(table, frame)
+    return _completed(table, frame, keep_columns)
 
 
 def _plain_columns(table: Table) -> tuple[dict[str, pl.Expr], dict[str, pl.Expr]]:
@@ -151,7 +151,7 @@ def _raw(headers: tuple[str, ...], keep_columns: list[str]) -> pl.Expr:
     return pl.struct([pl.col(header) for header in shown]).struct.json_encode()
 
 
-def _completed(table: Table, frame: pl.LazyFrame) -> pl.LazyFrame:
+def _completed(table: Table, frame: pl.LazyFrame, keep_columns: list[str]) -> pl.LazyFrame:
     """What follows from the row's other columns."""
     if table.entity == "person":
         named = pl.concat_str("given_name", "family_name", separator=" ", ignore_nulls=True).replace("", None)
@@ -169,6 +169,15 @@ def _completed(table: Table, frame: pl.LazyFrame) -> pl.LazyFrame:
     elif table.entity == "note":
         text = pl.col("body_raw").map_elements(readable, return_dtype=pl.String)
         frame = frame.with_columns(text.alias("body_text"), pl.col("visibility").fill_null("private"))
+    elif table.entity == "question_answer":
+        sensitive = pl.col("question").map_elements(column_map.is_sensitive, return_dtype=pl.Boolean)
+        allowed = [column_map.normalised(header) for header in keep_columns]
+        kept = pl.col("question").map_elements(column_map.normalised, return_dtype=pl.String).is_in(allowed)
+        hidden = (sensitive & ~kept).fill_null(value=False)
+        frame = frame.with_columns(
+            *(pl.when(~hidden).then(pl.col(name)).alias(name) for name in ("answer", "raw")),
+            (hidden & pl.col("answer").is_not_null()).alias("?sensitive_columns/answer"),
+        )
     elif table.entity == "application":
         derived = (
             pl.when(pl.col("hired_at").is_not_null())
@@ -207,6 +216,7 @@ _MARK_KINDS: dict[str, NoticeKind] = {
     "dates_out_of_range": "dates_out_of_range",
     "formula_cells": "formula_cells",
     "looks_erased": "looks_erased",
+    "sensitive_columns": "sensitive_columns",
 }
 
 

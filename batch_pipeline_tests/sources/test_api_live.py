@@ -371,8 +371,8 @@ def test_a_link_refused_twice_is_a_failed_download_and_no_document(
     notice = notices(report, "download_failed")[0]
     assert (notice.detail, notice.count) == (f"link_refused: {failed['source_id']}", 1)
     assert system.asked["storage/f1.pdf"] == 2
-    hashed = fetch_attachments(rows, tmp_path / "spool", 1)
-    assert hashed.filter(state="download_failed")["document_md5"].to_list() == [None]
+    hashed = fetch_attachments(rows, tmp_path / "spool", 1).filter(state="download_failed")
+    assert hashed.select("document_md5", "reason").rows() == [(None, "link_refused")]
 
 
 @every_system
@@ -403,6 +403,8 @@ def test_a_file_over_the_limit_is_not_kept(system: System, tmp_path: Path, which
     system.faults[STORED[which]] = [fault]
     report = read(system, which, tmp_path, max_file_bytes=len(PDF) + 1)
     assert notices(report, "download_failed")[0].detail.startswith("too_large: ")
+    failed = table(tmp_path, "attachment").filter(state="download_failed")
+    assert failed["state_reason"].to_list() == ["too_large"]
     assert len(files_of(tmp_path)) == PEOPLE - 1
 
 
@@ -413,6 +415,7 @@ def test_a_file_the_system_lost_is_missing(system: System, tmp_path: Path, which
     report = read(system, which, tmp_path)
     assert sorted(table(tmp_path, "attachment")["state"]) == ["missing", *["pending"] * 4]
     assert notices(report, "missing_files")[0].detail.startswith("gone: ")
+    assert table(tmp_path, "attachment")["state_reason"].null_count() == PEOPLE
 
 
 def test_the_files_of_erased_people_are_never_asked_for(system: System, tmp_path: Path) -> None:
