@@ -132,7 +132,7 @@ class Migration(_Section):
     @model_validator(mode="after")
     def _source_kind(self) -> Self:
         if "kind" not in self.source:
-            raise ValueError("source.kind is missing: csv_folder")
+            raise ValueError("source.kind is missing: give one of csv_folder, greenhouse, lever, workable")
         return self
 
     @classmethod
