@@ -246,5 +246,6 @@ def match(
 
 
 def missing_fields(entity: Entity, columns: Mapping[str, object]) -> list[str]:
-    """Required fields that no header gives."""
-    return [field for field in REQUIRED[entity] if field not in columns]
+    """Required fields that no header gives; a path gives a file's name too."""
+    known = {*columns, *(("file_name",) if "source_handle" in columns else ())}
+    return [field for field in REQUIRED[entity] if field not in known]

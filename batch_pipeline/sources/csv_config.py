@@ -39,6 +39,14 @@ class CsvFolderConfig(_Strict):
     timezone: Annotated[str, Field(description="IANA zone of times that name none")]
     encoding: Annotated[str | None, Field(description="of every file; detected when absent")] = None
     delimiter: Annotated[str | None, Field(min_length=1, max_length=1)] = None
+    preset: Annotated[
+        Literal["bullhorn"] | None,
+        Field(description="a vendor whose columns are known; what `tables` states wins"),
+    ] = None
+    list_separator: Annotated[
+        str | None,
+        Field(min_length=1, max_length=1, description="parts several people of a note, or tags, in one cell"),
+    ] = None
     tables: dict[Entity, TableConfig] = {}
     attachment_path: Annotated[
         str,

@@ -10,18 +10,22 @@ import tempfile
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 from pydantic import ValidationError
 
 from batch_pipeline.errors import ConfigurationError
-from batch_pipeline.sources import duplicates, manifest, relations, tables
+from batch_pipeline.sources import duplicates, manifest, presets, relations, tables
 from batch_pipeline.sources.base import Notice, SourceReport
 from batch_pipeline.sources.canonical import ENTITIES, SCHEMAS, Entity, empty
 from batch_pipeline.sources.csv_config import CsvFolderConfig, TableConfig
 from batch_pipeline.sources.listing import ORPHANS, Listing, list_export
 from batch_pipeline.sources.resolution import Resolution, Table, resolve
 from batch_pipeline.workspace import atomic_path, write_parquet
+
+_SEVERAL: Final[Mapping[Entity, str]] = {"note": "person_id", "tag": "name"}
+"""Columns of which one cell may hold several, parted by `list_separator`."""
 
 
 class CsvFolder:
@@ -68,6 +72,9 @@ class CsvFolder:
             tables.canonical_rows(table, self.config.timezone, self.config.keep_columns).sink_parquet(staged)
         rows = pl.scan_parquet(staged)
         notices = tables.count_marks(entity, rows)
+        separator, several = resolution.config.list_separator, _SEVERAL.get(entity)
+        if separator is not None and several in table.columns:
+            rows = relations.with_one_row_each(rows, str(several), separator)
         if entity == "evaluation" and "question" in table.columns:
             rows = relations.with_items_joined(rows)
         single = relations.with_one_id_each(entity, rows)
@@ -93,7 +100,7 @@ class CsvFolder:
         self, table: Table, rows: pl.LazyFrame, resolution: Resolution, listing: Listing, into: Path
     ) -> tuple[pl.LazyFrame, list[Notice]]:
         template = manifest.checked_template(
-            self.config.attachment_path, has_paths="source_handle" in table.columns
+            resolution.config.attachment_path, has_paths="source_handle" in table.columns
         )
         named = rows.select("_row", _handle="source_handle", _name="file_name")
         restricted = relations.consent_expired(into, self._now())
@@ -141,7 +148,9 @@ def propose(path: Path, *, system: str = "csv", timezone: str | None = None) -> 
     )
     scratch = Path(tempfile.mkdtemp(prefix="batch-pipeline-propose-"))
     try:
-        resolution = resolve(config, list_export(path, scratch), scratch / "text")
+        listing = list_export(path, scratch)
+        config = config.model_copy(update={"preset": presets.recognise(listing)})
+        resolution = resolve(config, listing, scratch / "text")
     finally:
         shutil.rmtree(scratch)
     zoneless = [
@@ -159,10 +168,11 @@ def propose(path: Path, *, system: str = "csv", timezone: str | None = None) -> 
                 for field, headers in table.columns.items()
             },
             date_formats=dict(table.date_formats),
+            values={field: dict(known) for field, known in table.values.items()},
         )
         for entity, table in resolution.tables.items()
     }
-    return config.model_copy(update={"tables": stated})
+    return resolution.config.model_copy(update={"tables": stated})
 
 
 def _validated(settings: Mapping[str, object]) -> CsvFolderConfig:

@@ -95,6 +95,20 @@ def with_one_id_each(entity: Entity, rows: pl.LazyFrame) -> Related:
     return Related(kept.drop("_number"), tuple(notices))
 
 
+def with_one_row_each(rows: pl.LazyFrame, column: str, separator: str) -> pl.LazyFrame:
+    """A row for every value of a cell that holds several; the values make ids that several would share."""
+    values = pl.col(column).str.split(separator)
+    values = values.list.eval(pl.element().str.strip_chars().replace("", None).drop_nulls())
+    several = values.list.len() > 1
+    rows = rows.with_columns(values.alias(column), several.alias("_several")).explode(column)
+    return rows.with_columns(
+        pl.when("_several")
+        .then(pl.format("{}/{}", "source_id", column))
+        .otherwise("source_id")
+        .alias("source_id")
+    ).drop("_several")
+
+
 def with_items_joined(rows: pl.LazyFrame) -> pl.LazyFrame:
     """One row a scorecard where the export writes one for every question of it.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from batch_pipeline.errors import ConfigurationError, SourceError
-from batch_pipeline.sources import column_map, dates, value_maps
+from batch_pipeline.sources import column_map, dates, presets, value_maps
 from batch_pipeline.sources.base import Notice
 from batch_pipeline.sources.canonical import ENTITIES, Entity
 from batch_pipeline.sources.csv_config import CsvFolderConfig, TableConfig
@@ -35,6 +35,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Resolution:
+    """`config` is the one given, with what its preset knows."""
+
+    config: CsvFolderConfig
     tables: Mapping[Entity, Table]
     notices: tuple[Notice, ...]
 
@@ -45,6 +48,7 @@ def resolve(config: CsvFolderConfig, listing: Listing, scratch: Path) -> Resolut
         path: open_csv(Path(local), path, scratch, config.encoding, config.delimiter)
         for path, local in _files_to_open(config, listing).items()
     }
+    config = presets.applied(config, opened)
     chosen, notices = _choose_files(config, opened)
     tables: dict[Entity, Table] = {}
     open_questions: list[ConfigurationError] = []
@@ -62,11 +66,11 @@ def resolve(config: CsvFolderConfig, listing: Listing, scratch: Path) -> Resolut
     if open_questions:
         fix = "; ".join(f"{question.field}: {question.fix}" for question in open_questions)
         raise ConfigurationError("source.tables", f"{len(open_questions)} open questions", fix)
-    return Resolution(tables, tuple(notices))
+    return Resolution(config, tables, tuple(notices))
 
 
 def _files_to_open(config: CsvFolderConfig, listing: Listing) -> dict[str, str]:
-    paths = listing.tables()
+    paths = [*listing.tables(), *presets.manifests(config, listing)]
     for entity, table in config.tables.items():
         if table.file not in paths:
             if listing.local_path(table.file) is None:

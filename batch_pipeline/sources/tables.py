@@ -169,6 +169,9 @@ def _completed(table: Table, frame: pl.LazyFrame, keep_columns: list[str]) -> pl
     elif table.entity == "note":
         text = pl.col("body_raw").map_elements(readable, return_dtype=pl.String)
         frame = frame.with_columns(text.alias("body_text"), pl.col("visibility").fill_null("private"))
+    elif table.entity == "attachment":
+        last = pl.col("source_handle").str.extract(r"([^/\\]+)$")
+        frame = frame.with_columns(pl.coalesce("file_name", last).alias("file_name"))
     elif table.entity == "question_answer":
         sensitive = pl.col("question").map_elements(column_map.is_sensitive, return_dtype=pl.Boolean)
         allowed = [column_map.normalised(header) for header in keep_columns]
