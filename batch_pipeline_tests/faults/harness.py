@@ -25,6 +25,8 @@ SMALLEST_JOB = 10
 LARGEST_JOB = 12
 _PHASES = Phases(submitted=0.05, validating=0.05, scheduled=0.05, in_progress=0.1, stopping=0.05)
 _MOST_RUNS = 8
+_LONGEST_SECONDS = 90
+_HUNG = -1000
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,9 @@ class Harness:
         passed = log.with_name(f"{log.name}-{point.process}")
         killed = passed.exists() and bool(passed.read_text())
         doubts, said = 0, ""
-        if point.process == "run" and killed and first != -signal.SIGKILL:
+        if first == _HUNG:
+            said = f"a process hung for {_LONGEST_SECONDS} s"
+        elif point.process == "run" and killed and first != -signal.SIGKILL:
             said = f"the killed process ended with {first}"
         for _ in range(_MOST_RUNS):
             finished = self.bench.run(key)
@@ -131,7 +135,11 @@ class Harness:
         with subprocess.Popen(
             command, env=environment, stdout=quiet, stderr=quiet, start_new_session=True
         ) as run:
-            return run.wait(120)
+            try:
+                return run.wait(_LONGEST_SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(run.pid, signal.SIGKILL)
+                return _HUNG
 
     def _open_calls(self, key: str) -> int:
         statement = (

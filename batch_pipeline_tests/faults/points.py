@@ -64,6 +64,9 @@ def arm(text: str) -> None:
     fault = Fault(**json.loads(text))
     program = next((_PROGRAMS[word] for word in sys.orig_argv if word in _PROGRAMS), None)
     if program is not None and fault.process in {program, None}:
+        passed = Path(f"{fault.log}-{program}")
+        if fault.point is not None and passed.exists() and passed.read_text():
+            return  # it was killed once; the next process in its place lives
         points = Points(fault, program)
         _watch_database(points)
         _watch_http(points)
