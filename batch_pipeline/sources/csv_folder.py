@@ -75,6 +75,11 @@ class CsvFolder:
         separator, several = resolution.config.list_separator, _SEVERAL.get(entity)
         if separator is not None and several in table.columns:
             rows = relations.with_one_row_each(rows, str(several), separator)
+        if "person_email" in table.columns:
+            named = relations.with_people_by_address(
+                rows, pl.scan_parquet(scratch / "person.parquet"), tables.ADDRESS
+            )
+            rows, notices = named.rows, [*notices, *named.notices]
         if entity == "evaluation" and "question" in table.columns:
             rows = relations.with_items_joined(rows)
         single = relations.with_one_id_each(entity, rows)

@@ -95,6 +95,38 @@ def with_one_id_each(entity: Entity, rows: pl.LazyFrame) -> Related:
     return Related(kept.drop("_number"), tuple(notices))
 
 
+def with_people_by_address(rows: pl.LazyFrame, people: pl.LazyFrame, address: str) -> Related:
+    """`person_id` of rows that name their person by e-mail alone: whoever alone has that address.
+
+    `people` are rows before erased ones are emptied: a file of theirs must be known as theirs, so an
+    address they share is theirs. An address of several others, or of nobody, names nobody.
+    """
+    entries = pl.List(pl.Struct({"raw": pl.String, "norm": pl.String}))
+    known = (
+        people.filter(pl.col("source_id").is_not_null() & pl.col("emails").is_not_null())
+        .select(
+            "erased_at",
+            _person="source_id",
+            _known=pl.col("emails").str.json_decode(entries).list.eval(pl.element().struct.field("norm")),
+        )
+        .explode("_known")
+        .group_by("_known")
+        .agg(
+            pl.col("_person").sort_by(pl.col("erased_at").is_null()).first(),
+            pl.col("_person").n_unique().alias("_several"),
+            pl.col("erased_at").is_not_null().any().alias("_gone"),
+        )
+        .filter((pl.col("_several") == 1) | pl.col("_gone"))
+        .select("_known", "_person")
+    )
+    found = rows.join(known, left_on=address, right_on="_known", how="left", maintain_order="left")
+    found = found.with_columns(pl.coalesce("person_id", "_person").alias("person_id")).drop("_person")
+    lost = pl.col(address).is_not_null() & pl.col("person_id").is_null()
+    count = int(found.select(lost.sum()).collect(engine="streaming").item())
+    notice = Notice("dangling_references", "attachment", "an e-mail address is not of one person", count)
+    return Related(found.drop(address), (notice,) if count else ())
+
+
 def with_one_row_each(rows: pl.LazyFrame, column: str, separator: str) -> pl.LazyFrame:
     """A row for every value of a cell that holds several; the values make ids that several would share."""
     values = pl.col(column).str.split(separator)

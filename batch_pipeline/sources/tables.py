@@ -15,6 +15,9 @@ from batch_pipeline.sources.html_notes import readable
 from batch_pipeline.sources.names import ERASED_NAME, INVISIBLE
 from batch_pipeline.sources.resolution import Table, cell
 
+ADDRESS = "_address"
+"""A working column of attachments that name their person by e-mail alone."""
+
 _LISTS: Mapping[str, str] = {"emails": r"[;,|\n]+", "phones": r"[;,|\n]+", "links": r"[;,|\s]+"}
 _FLAGS = frozenset({"do_not_contact", "is_private", "confidential"})
 _NUMBERS = frozenset({"position"})
@@ -45,9 +48,10 @@ def canonical_rows(table: Table, zone: str, keep_columns: list[str]) -> pl.LazyF
             columns["details"] = _raw(rest, keep_columns)
     columns["tz_assumed"] = pl.any_horizontal(zoneless) if zoneless else pl.lit(value=False)
     schema = SCHEMAS[table.entity]
+    extra = [columns["person_email"].str.to_lowercase().alias(ADDRESS)] if "person_email" in columns else []
     selected = [columns.get(name, pl.lit(None)).cast(dtype).alias(name) for name, dtype in schema.items()]
     marked = [mark.fill_null(value=False).alias(name) for name, mark in marks.items()]
-    frame = rows.select(*selected, *marked).with_row_index("_row")
+    frame = rows.select(*selected, *marked, *extra).with_row_index("_row")
     return _completed(table, frame, keep_columns)
 
 

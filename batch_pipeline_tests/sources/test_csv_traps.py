@@ -330,3 +330,33 @@ def test_people_who_may_be_one_are_named_by_id_and_kept_apart(tmp_path: Path) ->
         ("1", "phone and name"),
         ("3", "phone and name"),
     }
+
+
+def test_a_file_that_maps_addresses_to_resumes_is_a_manifest(tmp_path: Path) -> None:
+    people = (
+        "Candidate ID,Name,Email,Created At,Anonymized At\n"
+        "1,Ada,Ada@example.com,2026-01-02T08:00:00Z,\n"
+        "2,Bob,desk@example.com,2026-01-02T08:00:00Z,\n"
+        "3,Cyd,desk@example.com,2026-01-02T08:00:00Z,\n"
+        "4,Gone,gone@example.com,2026-01-02T08:00:00Z,2026-02-01\n"
+        "5,Eve,gone@example.com,2026-01-02T08:00:00Z,\n"
+    )
+    rows = [
+        "ada@example.com ,a.pdf",
+        "desk@example.com,b.pdf",
+        "gone@example.com,c.pdf",
+        "x@example.com,d.pdf",
+    ]
+    export = write(tmp_path / "in", candidates=people, resumes="Email,File\n" + "\n".join(rows) + "\n")
+    for name in "abcd":
+        (export / f"{name}.pdf").write_bytes(b"%PDF-")
+    report = read(export, tmp_path / "out")
+    found = table(tmp_path / "out", "attachment").select("person_id", "file_name", "state").rows()
+    assert found == [
+        ("1", "a.pdf", "pending"),
+        (None, "b.pdf", "pending"),
+        ("4", None, "erased"),
+        (None, "d.pdf", "pending"),
+    ]
+    lost = [one for one in notices(report, "dangling_references") if one.table == "attachment"]
+    assert [(one.detail, one.count) for one in lost] == [("an e-mail address is not of one person", 2)]
