@@ -23,8 +23,9 @@ def test_a_double_click_waits_in_the_queue_and_then_pays_nothing(stack: Stack) -
     ui.wait_until(stack, "partitions of both", lambda: {twice, other} <= set(ui.partitions(stack)))
 
     first = ui.launch(stack, "send_migration", twice)
-    second = ui.launch(stack, "send_migration", twice)
+    # the queue is looked at every 5 s: these two are to be in it together
     beside = ui.launch(stack, "send_migration", other)
+    second = ui.launch(stack, "send_migration", twice)
     seen: set[tuple[DagsterRunStatus, DagsterRunStatus, DagsterRunStatus]] = set()
 
     def all_over() -> bool:
