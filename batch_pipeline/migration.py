@@ -178,6 +178,8 @@ class Migration(_Section):
             first = error.errors()[0]
             field = ".".join(str(part) for part in first["loc"]) or "the file"
             value = "(not set)" if first["type"] == "missing" else first["input"]
+            if isinstance(value, dict | list):
+                value = "(a section)"  # a message shows one value, never a whole file
             raise ConfigurationError(f"{path.name}: {field}", value, first["msg"]) from None
 
 
