@@ -75,6 +75,8 @@ class CsvFolder:
         separator, several = resolution.config.list_separator, _SEVERAL.get(entity)
         if separator is not None and several in table.columns:
             rows = relations.with_one_row_each(rows, str(several), separator)
+        if entity == "tag":
+            rows = rows.filter(pl.col("name").is_not_null())
         if "person_email" in table.columns:
             named = relations.with_people_by_address(
                 rows, pl.scan_parquet(scratch / "person.parquet"), tables.ADDRESS

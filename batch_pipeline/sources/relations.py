@@ -131,6 +131,7 @@ def with_one_row_each(rows: pl.LazyFrame, column: str, separator: str) -> pl.Laz
     """A row for every value of a cell that holds several; the values make ids that several would share."""
     values = pl.col(column).str.split(separator)
     values = values.list.eval(pl.element().str.strip_chars().replace("", None).drop_nulls())
+    values = pl.when(values.list.len() > 0).then(values)  # a cell of separators alone keeps its row
     several = values.list.len() > 1
     rows = rows.with_columns(values.alias(column), several.alias("_several")).explode(column)
     return rows.with_columns(

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, RedirectResponse, Response
 from batch_pipeline.documents.attachments import fetch_attachments
 from batch_pipeline.errors import ConfigurationError, SourceError, TransientError
 from batch_pipeline.sources.base import SourceReport
-from batch_pipeline.sources.canonical import ENTITIES
+from batch_pipeline.sources.canonical import ENTITIES, Entity
 from batch_pipeline.sources.payload_source import FILES, LISTED, PayloadSource
 from batch_pipeline_tests.sources.api_server import (
     KEY,
@@ -122,6 +122,7 @@ def fill_lever(system: System) -> None:
             {
                 "id": name,
                 "contact": f"c-{name}",
+                "tags": ["Berlin"],
                 "name": f"P {name}",
                 "createdAt": T0,
                 "applications": [{"id": f"a-{name}", "posting": "p1", "createdAt": T0}],
@@ -143,7 +144,7 @@ def fill_lever(system: System) -> None:
                 {"id": f"n{number}{one}", "text": "x", "secret": True, "createdAt": T0} for one in range(3)
             ],
             f"opportunities/{name}/feedback": [],
-            f"opportunities/{name}/offers": [],
+            f"opportunities/{name}/offers": [{"id": f"offer-{name}", "status": "sent", "sentAt": T0}],
         }
         system.objects[f"opportunities/{name}/resumes/f{number}.pdf"] = listed
 
@@ -161,7 +162,9 @@ def fill_workable(system: System) -> None:
         for number in range(PEOPLE)
     ]
     for number, one in enumerate(system.lists["candidates"]):
-        system.objects[f"candidates/{one['id']}"] = one | {"resume_url": f"{{{{f{number}.pdf}}}}"}
+        answers = [{"question": {"body": "Why?"}, "answer": {"body": "Because"}}]
+        detail = {"resume_url": f"{{{{f{number}.pdf}}}}", "tags": ["Berlin"], "answers": answers}
+        system.objects[f"candidates/{one['id']}"] = one | detail
         system.owned[f"candidates/{one['id']}/activities"] = [
             {
                 "id": str(step),
@@ -218,6 +221,13 @@ def test_every_page_and_every_file_comes(system: System, tmp_path: Path, which: 
     moves = {"v1": PEOPLE, "v3": PEOPLE - 1, "lever": PEOPLE, "workable": 3 * PEOPLE}
     assert report.counts["person"] == report.counts["application"] == report.counts["attachment"] == PEOPLE
     assert report.counts["stage_move"] == moves[which]
+    named: tuple[Entity, ...] = ("stage", "tag", "offer", "question_answer")
+    assert [report.counts[entity] for entity in named] == {
+        "v1": [1, 0, 0, 0],
+        "v3": [1, 0, 0, 0],
+        "lever": [1, PEOPLE, PEOPLE, 0],
+        "workable": [1, PEOPLE, 0, PEOPLE],
+    }[which]
     assert report.counts["note"] == {"lever": 3 * PEOPLE, "v3": 1}.get(which, 0)
     assert files_of(tmp_path) == sorted(system.files.values())
     hashed = fetch_attachments(table(tmp_path, "attachment"), tmp_path / "spool", 1)

@@ -254,6 +254,23 @@ def test_csv_files_of_them_are_read_by_their_names(tmp_path: Path) -> None:
     assert not notices(report, "unused_file")
 
 
+def test_several_tags_of_one_cell_are_a_row_each(tmp_path: Path) -> None:
+    export = write(tmp_path / "in", tags='Candidate ID,Tags\n1,"Python; SQL;"\n1,;\n')
+    tables = {"tag": {"file": "tags.csv", "columns": {"name": "Tags"}}}
+    read(export, tmp_path / "out", list_separator=";", tables=tables)
+    assert table(tmp_path / "out", "tag").select("person_id", "name").rows() == [
+        ("1", "Python"),
+        ("1", "SQL"),
+    ]
+
+
+def test_a_day_is_the_day_where_it_was_written(tmp_path: Path) -> None:
+    offers = "Offer ID,Application ID,Start Date\n1,10,2026-03-01\n2,10,2026-03-01T23:30:00-05:00\n"
+    read(write(tmp_path / "in", offers=offers), tmp_path / "out", timezone="Asia/Tokyo")
+    days = table(tmp_path / "out", "offer")["starts_on"].to_list()
+    assert days == [date(2026, 3, 1), date(2026, 3, 2)]
+
+
 def test_a_source_without_them_writes_empty_tables(tmp_path: Path) -> None:
     report = read(write(tmp_path / "in"), tmp_path / "out")
     named: tuple[Entity, ...] = ("stage", "tag", "offer", "question_answer")

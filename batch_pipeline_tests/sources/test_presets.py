@@ -26,6 +26,7 @@ c-2                 ,j-2                 ,Completed          ,1/4/16 00:00,     
 NOTES = """comments      ,externalID,commentingPerson.name  ,candidates.externalID
 Called both   ,n-1       ,Recruiter CorporateUser,c-1;c-2
 Called nobody ,n-2       ,Recruiter CorporateUser,
+Called no one ,n-3       ,Recruiter CorporateUser,;
 """
 MANIFEST = """candidate.externalID,externalID,relativeFilePath,isResume
 c-1                 ,resume-001,cvs/Ada.doc   ,1
@@ -91,6 +92,7 @@ def test_a_note_about_two_candidates_is_a_note_of_each(export: Path, tmp_path: P
         ("n-1/c-1", "c-1", "Called both"),
         ("n-1/c-2", "c-2", "Called both"),
         ("n-2", None, "Called nobody"),
+        ("n-3", None, "Called no one"),
     ]
 
 
