@@ -129,10 +129,10 @@ def test_a_bucket_of_another_region_fails_the_preflight(
 
     def answer(request: Any, **_: Any) -> AWSResponse:
         status = 200 if request.method == "HEAD" else 403
-        headers = {"x-amz-bucket-region": "eu-central-1"}
+        headers: Any = {"x-amz-bucket-region": "eu-central-1"}
         return AWSResponse(request.url, status, headers, HTTPResponse(BytesIO()))
 
-    s3 = s3_client()
+    s3: Any = s3_client()
     s3.meta.events.register("before-send.s3", answer)
     abroad = replace(place.bedrock, aws=replace(place.bedrock.aws, s3=s3))
     check = next(check for check in abroad.preflight(MODEL) if check.subject.startswith("bucket"))
