@@ -24,7 +24,7 @@ def test_a_lost_create_answer_is_adopted_and_paid_once(bench: Bench, fault: str)
 
 
 def test_a_lost_create_answer_while_lists_are_throttled_is_adopted_later(bench: Bench) -> None:
-    bench.faults(api={"drop_after_accept_next": 1, "throttle_next": {"ListModelInvocationJobs": 12}})
+    bench.faults(api={"drop_after_accept_next": 1, "throttle_next": {"ListModelInvocationJobs": 7}})
     key, expected = bench.small()
     for _ in range(5):
         done = bench.run(key)
