@@ -206,8 +206,10 @@ def report(key: str, page: Path | None) -> None:
 @click.argument("key")
 def doctor(key: str) -> None:
     """Look at everything a paid call needs; each line passes or says what to do."""
+    from batch_pipeline.stages.headless import checks as checks_of
+
     with _opened(key) as context:
-        checks = context.provider.preflight(context.migration.provider.model)
+        checks = checks_of(context)
         for check in checks:
             console.print(f"{'ok  ' if check.passed else 'FAIL'} {check.subject}: {check.detail}")
         if not all(check.passed for check in checks):
@@ -298,7 +300,9 @@ def erase_person(key: str, source_id: str) -> None:
 
 @cli.command()
 @click.argument("key")
-@click.confirmation_option(prompt="Remove every row this migration brought into the target database?")
+@click.confirmation_option(
+    prompt="Remove every row this migration brought? Once its answers are erased, reading them again is paid again."
+)
 def rollback(key: str) -> None:
     """Remove exactly this migration's rows from the target database."""
     from batch_pipeline.records.rollback import rollback as rollback_rows
@@ -306,7 +310,7 @@ def rollback(key: str) -> None:
 
     with _opened(key) as context:
         removed = rollback_rows(context.settings.database_url.get_secret_value(), target_of(context))
-        migrations.note(context.ledger, key, "rolled back", dict(removed))
+        migrations.mark_rolled_back(context.ledger, key)
         _table("rows removed", removed)
 
 
@@ -366,4 +370,7 @@ def main() -> None:
         sys.exit(EXIT_PERSON)
     except BatchPipelineError as error:
         errors.print(str(error), markup=False)
+        sys.exit(EXIT_ERROR)
+    except OSError as error:
+        errors.print(f"{error.filename or 'a file'}: {error.strerror or error}", markup=False)
         sys.exit(EXIT_ERROR)

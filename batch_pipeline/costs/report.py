@@ -39,17 +39,23 @@ class CostReport:
     unknown: tuple[str, ...]
 
 
-def cost(usage: Mapping[Route, Usage], price: Price | None, *, documents: int, references: int) -> CostReport:
+def cost(
+    usage: Mapping[Route, Usage],
+    prices: Mapping[Route, Price | None],
+    *,
+    documents: int,
+    references: int,
+) -> CostReport:
     """The report of one migration. `documents` are distinct ones asked about, `references` the
-    attachments that show them.
+    attachments that show them. `prices` holds the price of the model that answered on each route.
 
     Savings are estimates of what did not happen, made from what did: the same tokens at the
     on-demand rate, and the mean cost of a document for each reference that needed no request.
     """
-    unknown = _unknown(usage, price)
-    money = {route: _money(used, price, route) for route, used in usage.items()}
+    unknown = _unknown(usage, prices)
+    money = {route: _money(used, prices[route], route) for route, used in usage.items()}
     total = _sum(money.values())
-    on_demand = _sum(_money(used, price, "on_demand") for used in usage.values())
+    on_demand = _sum(_money(used, prices[route], "on_demand") for route, used in usage.items())
     each = total / documents if total is not None and documents else None
     return CostReport(
         usage=dict(usage),
@@ -58,20 +64,26 @@ def cost(usage: Mapping[Route, Usage], price: Price | None, *, documents: int, r
         saved_by_batch=None if total is None or on_demand is None else _rounded(on_demand - total),
         saved_by_dedup=None if each is None else _rounded(each * max(0, references - documents)),
         per_document=_rounded(each),
-        price_source=None if price is None else f"{price.source} ({price.seen.isoformat()})",
+        price_source=_source(prices),
         unknown=unknown,
     )
 
 
-def _unknown(usage: Mapping[Route, Usage], price: Price | None) -> tuple[str, ...]:
+def _source(prices: Mapping[Route, Price | None]) -> str | None:
+    known = sorted({f"{price.source} ({price.seen.isoformat()})" for price in prices.values() if price})
+    return "; ".join(known) or None
+
+
+def _unknown(usage: Mapping[Route, Usage], prices: Mapping[Route, Price | None]) -> tuple[str, ...]:
     notes = [
         f"{used.answers_without_usage} of {used.answers} {route} answers report no usage"
         for route, used in usage.items()
         if used.answers_without_usage
     ]
-    if price is None:
+    price = prices["batch"]
+    if any(used.answers and prices[route] is None for route, used in usage.items()):
         notes.append("the price table does not hold this model in this region")
-    elif price.batch_input is None and usage.get("batch", Usage()).answers:
+    elif price is not None and price.batch_input is None and usage.get("batch", Usage()).answers:
         notes.append("the batch price of this model is unknown")
     return tuple(notes)
 

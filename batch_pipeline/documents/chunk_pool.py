@@ -3,6 +3,9 @@
 Only for work that cannot crash or hang; text extraction has its own killable workers.
 """
 
+import os
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -19,6 +22,20 @@ def chunked(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
     stream = iter(items)
     while chunk := list(islice(stream, size)):
         yield chunk
+
+
+def _end_with(owner: int) -> None:
+    """End this worker when its owner is gone: a killed owner cannot say so, and a pool waits for ever."""
+
+    def watch() -> None:
+        while True:
+            time.sleep(1.0)
+            try:
+                os.kill(owner, 0)
+            except ProcessLookupError:
+                os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def map_chunks(
@@ -40,7 +57,9 @@ def map_chunks(
             yield from function(second)
             second = next(chunks, None)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("forkserver")) as pool:
+    with ProcessPoolExecutor(
+        workers, mp_context=get_context("forkserver"), initializer=_end_with, initargs=(os.getpid(),)
+    ) as pool:
         waiting: deque[Future[list[Result]]] = deque(
             [pool.submit(function, first), pool.submit(function, second)]
         )

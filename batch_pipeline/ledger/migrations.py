@@ -1,5 +1,6 @@
 """A migration's own row: where it stands, whether it may go on, what it came to."""
 
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -14,13 +15,16 @@ from batch_pipeline.ledger.words import storable
 def record(ledger: LedgerConnection, key: str, tenant: str, file_digest: str) -> None:
     """Make the migration known, or note that its file changed; writes nothing where neither is so.
 
+    Until something is planned the customer's name may be mended.
+
     Raises:
         LedgerConflict: the key already belongs to another customer.
     """
     ledger.sql.execute(
         "insert into migration (key, tenant, file_digest) values (%s, %s, %s) "
-        "on conflict (key) do update set file_digest = excluded.file_digest, updated_at = now() "
-        "where migration.tenant = excluded.tenant and migration.file_digest <> excluded.file_digest",
+        "on conflict (key) do update set file_digest = excluded.file_digest, tenant = excluded.tenant, "
+        "updated_at = now() where migration.file_digest <> excluded.file_digest "
+        "and (migration.tenant = excluded.tenant or migration.planned_at is null)",
         (key, tenant, file_digest),
     )
     row = ledger.sql.execute(
@@ -40,6 +44,22 @@ def was_launched(ledger: LedgerConnection, key: str) -> bool:
     """Whether anybody ever began it: a schedule, a sensor, or a person by hand."""
     row = ledger.sql.execute("select launches > 0 as begun from migration where key = %s", (key,)).fetchone()
     return bool(row and row["begun"])
+
+
+def mark_begun(ledger: LedgerConnection, key: str) -> None:
+    """A person began it by hand: from here on the poller brings it to its end."""
+    ledger.sql.execute("update migration set launches = 1 where key = %s and launches = 0", (key,))
+
+
+def mark_rolled_back(ledger: LedgerConnection, key: str) -> None:
+    ledger.sql.execute("update migration set rolled_back_at = now() where key = %s", (key,))
+    note(ledger, key, "rolled back", {})
+
+
+def rolled_back_at(ledger: LedgerConnection, key: str) -> datetime | None:
+    row = ledger.sql.execute("select rolled_back_at from migration where key = %s", (key,)).fetchone()
+    at: datetime | None = row["rolled_back_at"] if row else None
+    return at
 
 
 def standing(ledger: LedgerConnection, key: str) -> Standing:
@@ -104,6 +124,13 @@ def was_asked(ledger: LedgerConnection, key: str, about: str) -> bool:
 
 
 def release(ledger: LedgerConnection, key: str) -> None:
+    """Go on. Where nothing was ever sent the export is read again: it may be what was mended."""
+    ledger.sql.execute(
+        "update migration m set planned_at = null where key = %s and state = 'open' "
+        "and not exists (select from job where migration = m.key and state <> 'void') "
+        "and not exists (select from on_demand_call where migration = m.key)",
+        (key,),
+    )
     ledger.sql.execute(
         "update migration set hold = null, idle_launches = 0, launch_after = now(), updated_at = now() "
         "where key = %s",

@@ -76,6 +76,7 @@ def raw_cvs(context: dg.AssetExecutionContext, migration: MigrationsResource) ->
     with migration.open(context) as opened:
         if is_imported(opened):
             return _over(opened, "attachments")
+        migrations.mark_begun(opened.ledger, opened.key)
         raw = read_raw(opened)
         return dg.MaterializeResult(
             metadata={

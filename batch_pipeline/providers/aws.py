@@ -93,7 +93,7 @@ def _session(region: str | None, profile: str | None) -> boto3.Session:
 def _client(session: boto3.Session, service: str, config: Config, endpoint_url: str | None = None) -> Any:
     try:
         return session.client(service, config=config, endpoint_url=endpoint_url)  # type: ignore[call-overload]
-    except BotoCoreError as error:
+    except (BotoCoreError, ValueError) as error:
         raise ConfigurationError(
             "AWS_REGION" if "region" in str(error).lower() else f"AWS settings for {service}",
             os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "(not set)",

@@ -65,6 +65,11 @@ class Bedrock:
         return f"bedrock:{self.role_arn.split(':')[4]}:{self.aws.region}"
 
     @property
+    def home(self) -> str:
+        """Where everything of this migration lies."""
+        return f"s3://{self.bucket}/{self.prefix}"
+
+    @property
     def _owner(self) -> dict[str, Any]:
         return {"ExpectedBucketOwner": self.bucket_owner} if self.bucket_owner else {}
 

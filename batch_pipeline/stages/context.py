@@ -56,7 +56,25 @@ class Context:
 
     @cached_property
     def provider(self) -> Bedrock:
-        return provider_of(self.settings, self.migration, self.aws)
+        provider = provider_of(self.settings, self.migration, self.aws)
+        self._require_same_place(provider)
+        return provider
+
+    def _require_same_place(self, provider: Bedrock) -> None:
+        """What was sent lies where file and environment pointed then: another place would lose it."""
+        row = self.ledger.sql.execute(
+            "select account, input_uri from job where migration = %s and state <> 'void' "
+            "and (account <> %s or not starts_with(input_uri, %s)) limit 1",
+            (self.key, provider.account, provider.home),
+        ).fetchone()
+        if row is not None:
+            before = row["input_uri"].partition(f"/{self.key}/input/")[0]
+            raise ConfigurationError(
+                "bucket, prefix, role or Region",
+                f"{provider.home} of {provider.account}",
+                f"jobs of migration {self.key} lie below {before}/{self.key}/ of {row['account']}: put the "
+                "settings back until it has ended; what lies there would neither be read nor erased",
+            )
 
     @cached_property
     def limits(self) -> BatchLimits:

@@ -36,7 +36,8 @@ def erase_person(context: Context, source_id: str) -> ErasedPerson:
         ConfigurationError: neither the export nor the database knows this id.
     """
     url = context.settings.database_url.get_secret_value()
-    _require_known(context, source_id)
+    if not is_imported(context):
+        _require_known(context, source_id)
     erased_people.erase_person(context.ledger, context.key, source_id)
     texts = answers = 0
     if not is_imported(context) and context.workspace.attachments.exists():
@@ -50,6 +51,8 @@ def erase_person(context: Context, source_id: str) -> ErasedPerson:
         texts = forget_texts(context.workspace.texts, set(held.drop_nulls()))
         answers = erased_people.forget_withdrawn_answers(context.ledger, context.key)
     rows = erase_from_records(url, target_of(context), source_id)
+    if is_imported(context) and not rows["person"]:
+        raise ConfigurationError("SOURCE_ID", source_id, f"no person of migration {context.key} has this id")
     row = context.ledger.sql.execute(
         "select count(*) as n from document d where migration = %s and withdrawn_at is not null "
         "and exists (select from job_document j join job on job.id = j.job where (j.migration, j.record_id) "
@@ -67,6 +70,4 @@ def _require_known(context: Context, source_id: str) -> None:
         people = pl.scan_parquet(path).filter(pl.col("source_id") == source_id).select(pl.len()).collect()
         if people.item():
             return
-    elif is_imported(context):
-        return
     raise ConfigurationError("SOURCE_ID", source_id, f"no person of migration {context.key} has this id")

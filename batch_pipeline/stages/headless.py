@@ -5,14 +5,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from batch_pipeline.errors import NeedsPerson, PreflightError, TransientError, WayOut
+from batch_pipeline.errors import NeedsPerson, PreflightError, TerminalError, TransientError, WayOut
 from batch_pipeline.ledger import jobs, migrations
 from batch_pipeline.ledger.states import Step
-from batch_pipeline.providers.contract import LostAnswer
+from batch_pipeline.providers.contract import Check, LostAnswer
 from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.dedup import dedup
 from batch_pipeline.stages.finish import finish
 from batch_pipeline.stages.on_demand import answer_on_demand
+from batch_pipeline.stages.plan_basis import plan_is_current
 from batch_pipeline.stages.poll import poll
 from batch_pipeline.stages.raw import read_raw
 from batch_pipeline.stages.shards import plan_shards
@@ -28,15 +29,24 @@ class Outcome:
     step: Step
 
 
+def checks(context: Context) -> list[Check]:
+    """Everything a paid call of this migration needs; both models first, for an unknown one is told by its id.
+
+    Raises:
+        ConfigurationError: a model, the bucket or the role is none that can be used.
+    """
+    assert context.batch_requests
+    assert context.on_demand_requests
+    return context.provider.preflight(context.migration.provider.model)
+
+
 def preflight(context: Context) -> None:
     """Refuse before anything is uploaded or paid.
 
     Raises:
         PreflightError: names every check that failed and what to do.
     """
-    failed = [
-        check for check in context.provider.preflight(context.migration.provider.model) if not check.passed
-    ]
+    failed = [check for check in checks(context) if not check.passed]
     if failed:
         raise PreflightError(
             f"migration {context.key}: nothing was sent, for\n"
@@ -50,7 +60,7 @@ def prepare(context: Context) -> None:
         standing = migrations.standing(context.ledger, context.key)
         if standing.state in {"imported", "erased"}:
             return  # another process took it to its end meanwhile: nothing may be written again
-        if standing.planned and context.workspace.request_lines.exists():
+        if standing.planned and plan_is_current(context):
             return
         make_files(context)
 
@@ -77,6 +87,8 @@ def run(context: Context, sleep: Callable[[float], None] = time.sleep) -> Outcom
             if step in {"submit", "answer"} and not preflight_done:
                 preflight(context)
                 preflight_done = True
+            if step == "done":
+                _require_rows(context)
             if step in {"done", "paused"}:
                 return Outcome(step)
             take(context, step, sleep)
@@ -114,6 +126,20 @@ def take(context: Context, step: Step, sleep: Callable[[float], None]) -> None:
             pass
 
 
+def _require_rows(context: Context) -> None:
+    """Done means that the rows are there.
+
+    Raises:
+        TerminalError: they were taken out again, and the answers they came from are erased.
+    """
+    at = migrations.rolled_back_at(context.ledger, context.key)
+    if at is not None:
+        raise TerminalError(
+            f"migration {context.key} was rolled back at {at:%Y-%m-%d %H:%M} UTC: none of its rows are in the "
+            "database, and its answers are erased. A migration file of another name reads and pays again"
+        )
+
+
 def held(context: Context) -> NeedsPerson:
     """Why nothing more is sent, and the ways on."""
     why = migrations.standing(context.ledger, context.key).hold or ""
@@ -135,9 +161,9 @@ def held(context: Context) -> NeedsPerson:
 
 
 def have_files(context: Context) -> None:
-    """Another machine, or a lost disk: the files are made again from the export."""
+    """Another machine, a lost disk, a changed file: everything is made again from the export."""
     imported = migrations.standing(context.ledger, context.key).state in {"imported", "erased"}
-    if not imported and not context.workspace.request_lines.exists():
+    if not imported and not plan_is_current(context):
         prepare(context)
 
 

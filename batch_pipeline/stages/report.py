@@ -55,7 +55,10 @@ def cost_report(context: Context) -> Mapping[str, Any]:
     references = kept.get("deduped_cvs", {}).get("cv_references", asked)
     report = cost(
         used,
-        price_of(context.migration.provider.model),
+        {
+            "batch": price_of(context.migration.provider.model),
+            "on_demand": price_of(context.on_demand_model),
+        },
         documents=asked,
         references=references,
     )

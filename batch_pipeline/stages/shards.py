@@ -15,6 +15,7 @@ from batch_pipeline.requests.jsonl import write_requests
 from batch_pipeline.requests.shards import plan
 from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.load import target_of
+from batch_pipeline.stages.plan_basis import keep_plan_basis
 from batch_pipeline.stages.submit import shard_digest
 from batch_pipeline.workspace import write_parquet
 
@@ -106,7 +107,24 @@ def plan_shards(context: Context) -> JsonlShards:
         new_in_ledger=new,
     )
     migrations.keep_report(context.ledger, context.key, {"jsonl_shards": asdict(result)})
+    keep_plan_basis(context)
+    _stop_where_files_are_missing(context)
     return result
+
+
+def _stop_where_files_are_missing(context: Context) -> None:
+    """An export without most of its files is an export gone wrong: a person looks at it, before it is paid."""
+    states = pl.read_parquet(context.workspace.attachments, columns=["state"])["state"]
+    expected = states.len() - int((states == "erased").sum())
+    fetched = int((states == "fetched").sum())
+    if expected and 2 * fetched < expected:
+        migrations.hold_once(
+            context.ledger,
+            context.key,
+            "files are missing",
+            f"only {fetched} of {expected} attached files of the export are there and readable; nothing was sent. "
+            "Put the files where the export names them; `resume` reads the export again",
+        )
 
 
 def _planned(context: Context, made: Plan) -> Iterator[PlannedDocument]:

@@ -19,10 +19,13 @@ class Status:
     hold: str | None
     documents: Settlement
     jobs: dict[str, int]
+    rolled_back: bool
 
     @property
     def line(self) -> str:
         """One line for a person."""
+        if self.rolled_back:
+            return "rolled back: none of its rows are in the database"
         if self.state == "erased":
             return "done: imported, verified, erased"
         parts = [_WORDS[self.step]]
@@ -65,6 +68,7 @@ def status(ledger: LedgerConnection, key: str) -> Status | None:
         hold=row["hold"],
         documents=documents.settlement(ledger, key),
         jobs={job["state"]: job["n"] for job in jobs},
+        rolled_back=migrations.rolled_back_at(ledger, key) is not None,
     )
 
 

@@ -63,6 +63,7 @@ def submit(context: Context) -> Submission:
         _resolve_doubts(context, done)
         if not _may_send(context):
             return done
+        _give_up_outdated(context, done)
         _reserve_owed(context, done)
         _send(context, done)
     if done.harvested or done.accepted or done.adopted or done.moved_to_on_demand:
@@ -92,6 +93,20 @@ def _adopt(context: Context, job: Job) -> bool:
     jobs.mark_sent(context.ledger, job)
     jobs.accept(context.ledger, job, found.provider_id, adopted=True)
     return True
+
+
+def _give_up_outdated(context: Context, done: Submission) -> None:
+    """Intents of another model than the file names now: their bodies would not fit. Their records are owed
+    again, unless the job turns out to exist."""
+    now = (context.migration.provider.model, context.invocation_type)
+    for job in jobs.jobs(context.ledger, context.key, "intent"):
+        if (job.model, job.invocation_type) == now:
+            continue
+        if _adopt(context, job):
+            done.adopted += 1
+            continue
+        _require_time_to_be_found(job)
+        jobs.void(context.ledger, job)
 
 
 def request_lines(context: Context, record_ids: Sequence[str]) -> pl.DataFrame:

@@ -48,7 +48,10 @@ def summary(ledger: LedgerConnection, key: str) -> Tables:
         tables["provider"][f"failed: {failure.reason}{code} {failure.message or ''}".strip()] = (
             failure.documents
         )
-    if "imported_records" in kept:
+    rolled_back = migrations.rolled_back_at(ledger, key)
+    if rolled_back is not None:
+        tables["rows in the database"] = {"rolled back, UTC": f"{rolled_back:%Y-%m-%d %H:%M}"}
+    elif "imported_records" in kept:
         tables["rows in the database"] = {
             table: counts["staged"] for table, counts in kept["imported_records"].items()
         }

@@ -7,16 +7,32 @@ import pytest
 from genai_prices import data
 from genai_prices.types import ModelPrice
 
-from batch_pipeline.costs.prices import PRICES, Price, price_of
+from batch_pipeline.costs.prices import PRICES, Price, Route, price_of
 from batch_pipeline.costs.report import Usage, cost
 
 HAIKU = "global.anthropic.claude-haiku-4-5-20251001-v1:0"
 BATCH = Usage(answers=1_000, input_tokens=2_000_000, output_tokens=1_000_000)
 
 
+def both(price: Price | None) -> dict[Route, Price | None]:
+    return {"batch": price, "on_demand": price}
+
+
+def test_each_route_costs_what_its_own_model_costs() -> None:
+    used: dict[Route, Usage] = {"batch": BATCH, "on_demand": replace(BATCH, answers=10)}
+    sonnet = price_of("global.anthropic.claude-sonnet-4-5-20250929-v1:0")
+    found = cost(used, {"batch": price_of(HAIKU), "on_demand": sonnet}, documents=1_010, references=1_010)
+    assert found.money == {"batch": Decimal("3.5000"), "on_demand": Decimal("21.0000")}
+    unknown = cost(used, {"batch": price_of(HAIKU), "on_demand": None}, documents=1_010, references=1_010)
+    assert unknown.total is None
+    assert unknown.unknown
+
+
 def test_batch_costs_half_and_the_report_says_what_it_saved() -> None:
     on_demand = Usage(answers=10, input_tokens=20_000, output_tokens=10_000)
-    found = cost({"batch": BATCH, "on_demand": on_demand}, price_of(HAIKU), documents=1_010, references=2_020)
+    found = cost(
+        {"batch": BATCH, "on_demand": on_demand}, both(price_of(HAIKU)), documents=1_010, references=2_020
+    )
     assert found.money == {"batch": Decimal("3.5000"), "on_demand": Decimal("0.0700")}
     assert found.total == Decimal("3.5700")
     assert found.saved_by_batch == Decimal("3.5000")
@@ -28,7 +44,10 @@ def test_batch_costs_half_and_the_report_says_what_it_saved() -> None:
 def test_answers_without_usage_make_the_money_unknown_and_never_zero() -> None:
     """F28."""
     found = cost(
-        {"batch": replace(BATCH, answers_without_usage=3)}, price_of(HAIKU), documents=1_000, references=1_000
+        {"batch": replace(BATCH, answers_without_usage=3)},
+        both(price_of(HAIKU)),
+        documents=1_000,
+        references=1_000,
     )
     assert found.money == {"batch": None}
     assert found.total is None
@@ -37,7 +56,9 @@ def test_answers_without_usage_make_the_money_unknown_and_never_zero() -> None:
 
 
 def test_a_model_without_a_price_has_tokens_and_no_money() -> None:
-    found = cost({"batch": BATCH}, price_of("us.moonshot.kimi-k3-v1:0"), documents=1_000, references=1_000)
+    found = cost(
+        {"batch": BATCH}, both(price_of("us.moonshot.kimi-k3-v1:0")), documents=1_000, references=1_000
+    )
     assert found.usage["batch"].input_tokens == 2_000_000
     assert found.total is None
     assert found.unknown == ("the price table does not hold this model in this region",)
@@ -47,13 +68,13 @@ def test_an_unknown_batch_price_is_not_half_of_on_demand() -> None:
     known = price_of(HAIKU)
     assert known is not None
     price = replace(known, batch_input=None, batch_output=None)
-    found = cost({"batch": BATCH}, price, documents=1_000, references=1_000)
+    found = cost({"batch": BATCH}, both(price), documents=1_000, references=1_000)
     assert found.total is None
     assert found.unknown == ("the batch price of this model is unknown",)
 
 
 def test_nothing_asked_costs_nothing() -> None:
-    found = cost({}, None, documents=0, references=0)
+    found = cost({}, both(None), documents=0, references=0)
     assert found.total == Decimal("0.0000")
     assert found.per_document is None
 

@@ -1,0 +1,35 @@
+"""What a plan was made from: where the file says something else now, the plan is made again."""
+
+import hashlib
+import json
+
+from batch_pipeline.stages.context import Context
+
+_NOTE = "plan"
+
+
+def plan_basis(context: Context) -> str:
+    """SHA-256 of every setting that shapes canonical files and requests."""
+    migration = context.migration
+    basis = {
+        "source": migration.source,
+        "model": migration.provider.model,
+        "on_demand_model": context.on_demand_model,
+        "max_output_tokens": migration.provider.max_output_tokens,
+        "limits": context.limits.model_dump(),
+        "prompt": context.batch_requests.prompt_version,
+        "reuse_identical_text": migration.reuse_identical_text,
+    }
+    return hashlib.sha256(json.dumps(basis, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def keep_plan_basis(context: Context) -> None:
+    context.workspace.write_note(_NOTE, {"basis": plan_basis(context)})
+
+
+def plan_is_current(context: Context) -> bool:
+    """Whether the workspace holds the requests this migration's file asks for now."""
+    note = context.workspace.read_note(_NOTE)
+    return (
+        note is not None and note["basis"] == plan_basis(context) and context.workspace.request_lines.exists()
+    )
