@@ -168,12 +168,13 @@ def have_files(context: Context) -> None:
 
 
 def _wait(context: Context, sleep: Callable[[float], None]) -> None:
+    provider = context.provider  # settings that cannot work are no passing trouble of a poll
     open_jobs = jobs.jobs(context.ledger, context.key, "accepted", "running")
     # what waits for room waits for jobs of other migrations too, and nobody else may be asking
     asked = open_jobs or jobs.open_jobs_like(
         context.ledger, context.provider.account, context.migration.provider.model
     )
-    found = poll(context.ledger, asked, lambda _: context.provider)
+    found = poll(context.ledger, asked, lambda _: provider)
     if found.troubles and not found.asked:
         raise TransientError(found.troubles[0])
     total = sum(job.records for job in open_jobs)
