@@ -87,5 +87,8 @@ def test_a_key_belongs_to_one_customer(postgres_url: str) -> None:
     with LedgerConnection.open(postgres_url) as ledger:
         migrations.record(ledger, "acme", "acme", "one")
         migrations.record(ledger, "acme", "acme", "two")
+        migrations.record(ledger, "acme", "mended before anything is planned", "three")
+        migrations.record(ledger, "acme", "acme", "four")
+        migrations.mark_planned(ledger, "acme")
         with pytest.raises(LedgerConflict, match="another customer"):
             migrations.record(ledger, "acme", "globex", "three")
