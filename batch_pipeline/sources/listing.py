@@ -58,7 +58,7 @@ def list_export(path: Path, unpack_into: Path) -> Listing:
     elif path.is_file() and zipfile.is_zipfile(path):
         found, links = _unpack(path, unpack_into), 0
     else:
-        raise SourceError("the export is neither a folder nor a zip file")
+        raise SourceError(f"the export {path} is neither a folder nor a zip file")
     files = pl.DataFrame(found, schema={"path": pl.String, "local_path": pl.String}, orient="row").sort(
         "path"
     )
