@@ -139,3 +139,4 @@ def test_a_killed_run_leaves_no_worker_behind(bench: Bench, tmp_path: Path) -> N
         return marks
 
     bench.wait_for(lambda: not workers(), 30)
+    assert bench.run(key).code == 0
