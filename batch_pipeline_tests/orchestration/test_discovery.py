@@ -66,6 +66,7 @@ def test_two_customers_under_one_key_are_refused_by_name(place: Place) -> None:
     place.write("acme-2026")
     with place.ledger() as ledger:
         migrations.record(ledger, "acme-2026", "another", "digest")
+        migrations.mark_planned(ledger, "acme-2026")
     tick = place.tick("migration_discovery")
     assert not tick.run_requests
     assert "acme-2026 belongs to another customer" in (tick.skip_message or "")
