@@ -84,6 +84,8 @@ class Courier:
     def __init__(self, context: Context, stop: threading.Event) -> None:
         self._context = context
         self._stop = stop
+        # made before the first intent: nothing may fail between an intent and its call
+        self._provider = context.provider
         self._url = context.settings.database_url.get_secret_value()
         self._pace = _Pace(context.migration.on_demand.tokens_per_minute)
         self._local = threading.local()
@@ -176,7 +178,7 @@ class Courier:
         for busy in range(_MOST_BUSY_ANSWERS):
             call = on_demand.intend(ledger, context.key, request.record_id, model)
             try:
-                output = context.provider.answer(model, kind, model_input)
+                output = self._provider.answer(model, kind, model_input)
             except RefusedAnswer as error:
                 if error.code in _RETRY_LATER and busy + 1 < _MOST_BUSY_ANSWERS and not self._stop.is_set():
                     on_demand.unsent(ledger, call)
