@@ -35,9 +35,8 @@ def checks(context: Context) -> list[Check]:
     Raises:
         ConfigurationError: a model, the bucket or the role is none that can be used.
     """
-    assert context.batch_requests
-    assert context.on_demand_requests
-    return context.provider.preflight(context.migration.provider.model)
+    batch, _ = context.batch_requests, context.on_demand_requests
+    return context.provider.preflight(batch.model)
 
 
 def preflight(context: Context) -> None:
