@@ -103,14 +103,16 @@ def migration() -> None:
 @click.option("--system", required=True, help="The system the export comes from.")
 @click.option("--model", required=True, help="Bedrock model or profile id.")
 @click.option(
-    "--timezone", default="UTC", show_default=True, help="Of times the export states without a zone."
+    "--timezone", help="IANA zone of times the export states without one; asked for where there are any."
 )
-def migration_new(key: str, export: Path, tenant: str, system: str, model: str, timezone: str) -> None:
+def migration_new(key: str, export: Path, tenant: str, system: str, model: str, timezone: str | None) -> None:
     """Look at an export and write the migration file it needs."""
     from batch_pipeline.stages.new_migration import write_new
 
-    path = write_new(Settings.from_environment().migrations, key, export, tenant, system, model, timezone)
-    console.print(f"wrote {path}: look it over, then `batch-pipeline migration check {key}`")
+    new = write_new(Settings.from_environment().migrations, key, export, tenant, system, model, timezone)
+    for line in new.unused:
+        console.print(f"not read: {line}", markup=False)
+    console.print(f"wrote {new.path}: look it over, then `batch-pipeline migration check {key}`")
 
 
 @migration.command("list")
@@ -174,6 +176,8 @@ def status(key: str | None) -> None:
     with _ledger() as ledger:
         for one in [key] if key else all_keys(ledger):
             known = status_of(ledger, one)
+            if known is None:  # not begun, or not there at all
+                Catalogue(Settings.from_environment().migrations).require(one)
             console.print(f"{one}: {known.line if known else 'not started'}")
             for failure in documents.failures(ledger, one):
                 code = f" {failure.code}" if failure.code is not None else ""

@@ -145,11 +145,7 @@ class Migration(_Section):
         try:
             data = path.read_bytes()
         except FileNotFoundError:
-            raise ConfigurationError(
-                "migration",
-                path.stem,
-                f"there is no {path.name} in {path.parent}: `batch-pipeline migration new`",
-            ) from None
+            raise _no_such_file(path) from None
         return cls.parse(data, path)
 
     @classmethod
@@ -183,6 +179,11 @@ class Migration(_Section):
             raise ConfigurationError(f"{path.name}: {field}", value, first["msg"]) from None
 
 
+def _no_such_file(path: Path) -> ConfigurationError:
+    fix = f"there is no {path.name} in {path.parent}: `batch-pipeline migration new`"
+    return ConfigurationError("migration", path.stem, fix)
+
+
 @dataclass(frozen=True)
 class Catalogue:
     """The migration files of one folder."""
@@ -203,6 +204,13 @@ class Catalogue:
                 "migration", key, "a key has lower-case letters, digits and dashes, at most 63"
             )
         return self.folder / f"{key}.yaml"
+
+    def require(self, key: str) -> Path:
+        """The file of this migration. Raises ConfigurationError where there is none."""
+        path = self.path(key)
+        if not path.exists():
+            raise _no_such_file(path)
+        return path
 
     def load(self, key: str) -> Migration:
         return Migration.load(self.path(key))

@@ -8,6 +8,7 @@ stops with the field a person must state. Reading the same export again gives th
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -21,7 +22,7 @@ from batch_pipeline.sources.base import Notice, SourceReport
 from batch_pipeline.sources.canonical import ENTITIES, SCHEMAS, Entity, empty
 from batch_pipeline.sources.csv_config import CsvFolderConfig, TableConfig
 from batch_pipeline.sources.listing import ORPHANS, Listing, list_export
-from batch_pipeline.sources.resolution import Resolution, Table, resolve
+from batch_pipeline.sources.resolution import OPEN, Resolution, Table, resolve
 from batch_pipeline.workspace import atomic_path, write_parquet
 
 _SEVERAL: Final[Mapping[Entity, str]] = {"note": "person_id", "tag": "name"}
@@ -44,7 +45,7 @@ class CsvFolder:
         scratch = into / ".staged"
         shutil.rmtree(scratch, ignore_errors=True)
         try:
-            resolution = resolve(self.config, listing, scratch)
+            resolution = resolve(self.config, listing, scratch).answered()
             notices = [*resolution.notices]
             for entity in ENTITIES:
                 notices += self._write(entity, resolution, listing, into, scratch)
@@ -144,11 +145,20 @@ def open_source(settings: Mapping[str, object]) -> CsvFolder:
     return CsvFolder(_validated(settings))
 
 
-def propose(path: Path, *, system: str = "csv", timezone: str | None = None) -> CsvFolderConfig:
+@dataclass(frozen=True)
+class Proposal:
+    """A configuration with a `?` wherever one of `questions` is open, and files that no table is made of."""
+
+    config: CsvFolderConfig
+    questions: tuple[ConfigurationError, ...]
+    unused: tuple[Notice, ...]
+
+
+def propose(path: Path, *, system: str = "csv", timezone: str | None = None) -> Proposal:
     """The configuration of an export as far as the export proves it: files, columns, date formats.
 
-    Raises ConfigurationError naming what a person must state (the time zone where times name none,
-    ambiguous date orders), SourceError where a table the migration needs is not there.
+    Raises ConfigurationError naming the time zone where times name none, SourceError where there is
+    nothing to read.
     """
     config = _validated(
         {"kind": "csv_folder", "path": str(path), "system": system, "timezone": timezone or "UTC"}
@@ -165,7 +175,10 @@ def propose(path: Path, *, system: str = "csv", timezone: str | None = None) -> 
     ]
     if zoneless and timezone is None:
         raise ConfigurationError(
-            "source.timezone", None, f"state the IANA zone of times that name none ({', '.join(zoneless)})"
+            "source.timezone",
+            None,
+            f"state the IANA zone of times that name none ({', '.join(zoneless)}), "
+            "for example --timezone Europe/Lisbon",
         )
     stated = {
         entity: TableConfig(
@@ -179,7 +192,21 @@ def propose(path: Path, *, system: str = "csv", timezone: str | None = None) -> 
         )
         for entity, table in resolution.tables.items()
     }
-    return resolution.config.model_copy(update={"tables": stated})
+    for question in resolution.questions:
+        _mark_open(stated, question.field)
+    unused = tuple(notice for notice in resolution.notices if notice.kind == "unused_file")
+    return Proposal(resolution.config.model_copy(update={"tables": stated}), resolution.questions, unused)
+
+
+def _mark_open(tables: dict[Entity, TableConfig], place: str) -> None:
+    """Put a `?` where `place`, such as `source.tables.person.date_formats.erased_at`, says."""
+    entity, section, *field = place.removeprefix("source.tables.").split(".")
+    for name in ENTITIES:
+        if name == entity:
+            table = tables.get(name, TableConfig(file=OPEN))
+            if field:
+                table = table.model_copy(update={section: {**getattr(table, section), field[0]: OPEN}})
+            tables[name] = table
 
 
 def _validated(settings: Mapping[str, object]) -> CsvFolderConfig:

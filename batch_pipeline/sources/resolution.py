@@ -7,6 +7,7 @@ person can know is collected, so that it is asked for once and not one run at a 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import polars as pl
 
@@ -19,6 +20,8 @@ from batch_pipeline.sources.csv_reading import CsvFile, open_csv
 from batch_pipeline.sources.listing import Listing
 
 NEEDED: tuple[Entity, ...] = ("person", "application")
+OPEN: Final = "?"
+"""Stands in a migration file where a person has to answer; reads like nothing stated."""
 
 
 @dataclass(frozen=True)
@@ -35,23 +38,41 @@ class Table:
 
 @dataclass(frozen=True)
 class Resolution:
-    """`config` is the one given, with what its preset knows."""
+    """`config` is the one given, with what its preset knows.
+
+    Each of `questions` names, as its `field`, the place of the migration file where the answer goes.
+    """
 
     config: CsvFolderConfig
     tables: Mapping[Entity, Table]
     notices: tuple[Notice, ...]
+    questions: tuple[ConfigurationError, ...]
+
+    def answered(self) -> "Resolution":
+        """This, where nothing is open. Raises ConfigurationError naming everything a person must state."""
+        if len(self.questions) == 1:
+            raise self.questions[0]
+        if self.questions:
+            fix = "; ".join(f"{question.field}: {question.fix}" for question in self.questions)
+            raise ConfigurationError("source.tables", f"{len(self.questions)} open questions", fix)
+        return self
 
 
 def resolve(config: CsvFolderConfig, listing: Listing, scratch: Path) -> Resolution:
-    """Raises ConfigurationError naming everything a person must state, SourceError for a bad file."""
+    """What is read and how, and what only a person can tell.
+
+    Raises ConfigurationError for a wrong answer, SourceError for a bad file.
+    """
+    config = _without_open(config)
     opened = {
         path: open_csv(Path(local), path, scratch, config.encoding, config.delimiter)
         for path, local in _files_to_open(config, listing).items()
     }
+    if not opened:
+        raise SourceError("the export holds no CSV file; sheets of a workbook are saved as CSV, each its own")
     config = presets.applied(config, opened)
-    chosen, notices = _choose_files(config, opened)
+    chosen, notices, open_questions = _choose_files(config, opened)
     tables: dict[Entity, Table] = {}
-    open_questions: list[ConfigurationError] = []
     for entity in ENTITIES:
         if entity not in chosen:
             notices.append(Notice("no_table", entity, "the export has no such file", 0))
@@ -61,12 +82,21 @@ def resolve(config: CsvFolderConfig, listing: Listing, scratch: Path) -> Resolut
         tables[entity] = table
         open_questions += questions
         notices += _choices(table, stated, config)
-    if len(open_questions) == 1:
-        raise open_questions[0]
-    if open_questions:
-        fix = "; ".join(f"{question.field}: {question.fix}" for question in open_questions)
-        raise ConfigurationError("source.tables", f"{len(open_questions)} open questions", fix)
-    return Resolution(config, tables, tuple(notices))
+    return Resolution(config, tables, tuple(notices), tuple(open_questions))
+
+
+def _without_open(config: CsvFolderConfig) -> CsvFolderConfig:
+    tables = {
+        entity: table.model_copy(
+            update={
+                "columns": {field: header for field, header in table.columns.items() if header != OPEN},
+                "date_formats": {field: how for field, how in table.date_formats.items() if how != OPEN},
+            }
+        )
+        for entity, table in config.tables.items()
+        if table.file != OPEN
+    }
+    return config.model_copy(update={"tables": tables})
 
 
 def _files_to_open(config: CsvFolderConfig, listing: Listing) -> dict[str, str]:
@@ -109,36 +139,44 @@ def _said(stem: str, entity: Entity) -> int:
 
 def _choose_files(
     config: CsvFolderConfig, opened: Mapping[str, CsvFile]
-) -> tuple[dict[Entity, CsvFile], list[Notice]]:
+) -> tuple[dict[Entity, CsvFile], list[Notice], list[ConfigurationError]]:
     chosen: dict[Entity, CsvFile] = {entity: opened[table.file] for entity, table in config.tables.items()}
+    questions: list[ConfigurationError] = []
     for entity in ENTITIES:
         if entity in chosen:
             continue
         taken = {file.name for file in chosen.values()}
-        fitting: list[tuple[int, str]] = []
-        for path, file in opened.items():
-            rank = _rank(path, entity)
-            if rank is None or path in taken:
-                continue
-            if not column_map.missing_fields(entity, column_map.match(entity, file.headers, {})):
-                fitting.append((rank, path))
-        best = min((rank for rank, _ in fitting), default=0)
-        names = sorted(path for rank, path in fitting if rank == best)
-        if len(names) > 1:
-            raise ConfigurationError(
-                f"source.tables.{entity}.file", None, f"state one of {', '.join(names)}: all fit alike"
-            )
-        if names:
+        ranks = {
+            path: rank for path in opened if path not in taken and (rank := _rank(path, entity)) is not None
+        }
+        # a needed table called by its name is asked about when a column is not found: no other file is it
+        fitting = [path for path in ranks if entity in NEEDED or not _lacks(entity, opened[path])]
+        best = min((ranks[path] for path in fitting), default=0)
+        names = sorted(path for path in fitting if ranks[path] == best)
+        if len(names) == 1:
             chosen[entity] = opened[names[0]]
-    missing = [entity for entity in NEEDED if entity not in chosen]
-    if missing:
-        raise SourceError(
-            f"no file of the export holds the {' and the '.join(missing)} table: state source.tables; "
-            f"the files are {', '.join(sorted(opened)) or 'none'}"
-        )
+        elif names or entity in NEEDED:
+            why = "all fit alike" if names else "none is called like that table"
+            fix = f"state one of {', '.join(names or sorted(opened))}: {why}"
+            questions.append(ConfigurationError(f"source.tables.{entity}.file", None, fix))
     used = {file.name for file in chosen.values()}
-    unused = [Notice("unused_file", path, "no table of this migration", 1) for path in sorted(opened)]
-    return chosen, [notice for notice in unused if notice.table not in used]
+    unused = [_unused(path, opened[path]) for path in sorted(opened) if path not in used]
+    return chosen, unused, questions
+
+
+def _lacks(entity: Entity, file: CsvFile) -> list[str]:
+    return column_map.missing_fields(entity, column_map.match(entity, file.headers, {}))
+
+
+def _unused(path: str, file: CsvFile) -> Notice:
+    for entity in ENTITIES:
+        lacking = _lacks(entity, file)
+        if _rank(path, entity) == 0 and lacking:
+            detail = (
+                f"no header is known to be the {entity}'s {', '.join(lacking)}: state source.tables.{entity}"
+            )
+            return Notice("unused_file", path, detail, 1)
+    return Notice("unused_file", path, "no table of this migration", 1)
 
 
 def _resolve_table(
@@ -146,11 +184,14 @@ def _resolve_table(
 ) -> tuple[Table, list[ConfigurationError]]:
     columns = column_map.match(entity, file.headers, stated.columns)
     place = f"source.tables.{entity}"
-    missing = column_map.missing_fields(entity, columns)
-    if missing:
-        raise ConfigurationError(
-            f"{place}.columns", missing, f"state their headers in {file.name}: {', '.join(file.headers)}"
+    questions = [
+        ConfigurationError(
+            f"{place}.columns.{field}",
+            None,
+            f"state its header in {file.name}; the headers are {', '.join(file.headers)}",
         )
+        for field in column_map.missing_fields(entity, columns)
+    ]
     for field, table in stated.values.items():
         allowed = value_maps.CANONICAL.get(_map_name(entity, field))
         if allowed is None:
@@ -168,8 +209,8 @@ def _resolve_table(
         raise ConfigurationError(
             f"{place}.date_formats", unknown, f"the date fields are {', '.join(date_fields)}"
         )
-    formats, questions, zoneless = _date_formats(place, file, columns, date_fields, stated.date_formats)
-    return Table(entity, file, columns, formats, stated.values, zoneless), questions
+    formats, undated, zoneless = _date_formats(place, file, columns, date_fields, stated.date_formats)
+    return Table(entity, file, columns, formats, stated.values, zoneless), [*questions, *undated]
 
 
 def _map_name(entity: Entity, field: str) -> str:

@@ -88,7 +88,10 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     export = tmp_path / "in"
     export.mkdir()
     (export / "people.csv").write_text("Candidate ID\n1\n")
-    with pytest.raises(SourceError, match="application"):
+    with pytest.raises(ConfigurationError, match=r"tables\.application\.file.*state one of people\.csv"):
+        read(export, tmp_path / "out")
+    (export / "people.csv").rename(export / "people.xlsx")
+    with pytest.raises(SourceError, match="saved as CSV"):
         read(export, tmp_path / "out")
     with pytest.raises(ConfigurationError, match=r"source\.kind"):
         open_source({"kind": "fax"})

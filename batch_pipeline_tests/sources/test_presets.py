@@ -97,7 +97,7 @@ def test_a_note_about_two_candidates_is_a_note_of_each(export: Path, tmp_path: P
 
 
 def test_a_new_migration_recognises_the_vendor_and_states_what_it_knows(export: Path, tmp_path: Path) -> None:
-    proposed = propose(export, system="bullhorn", timezone="America/New_York")
+    proposed = propose(export, system="bullhorn", timezone="America/New_York").config
     stated = proposed.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     assert (stated["preset"], stated["attachment_path"]) == ("bullhorn", "attachments/{path}")
     assert stated["tables"]["application"]["date_formats"]["applied_at"] == "month_first"

@@ -82,7 +82,9 @@ def test_a_zip_of_the_folder_reads_like_the_folder(tmp_path: Path) -> None:
 def test_a_proposal_reads_the_export_it_was_made_from(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"source\.timezone"):
         propose(SAMPLE)
-    config = propose(SAMPLE, system="acme", timezone="Europe/Berlin")
+    proposed = propose(SAMPLE, system="acme", timezone="Europe/Berlin")
+    config = proposed.config
+    assert not proposed.questions
     assert config.tables["application"].date_formats["applied_at"] == "month_first"
     read(SAMPLE, tmp_path / "derived")
     open_source(config.model_dump()).read(tmp_path / "stated")
