@@ -1,5 +1,6 @@
 """One connection to the ledger, and the locks that make one launcher out of many."""
 
+import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
@@ -89,5 +90,8 @@ class LedgerConnection:
 
 
 def _without_secrets(error: Exception) -> str:
-    """libpq's own words name host and port but may quote a whole URL: keep the last clause."""
-    return str(error).strip().splitlines()[-1].rpartition("failed: ")[2]
+    """libpq's reasons, one for each address it tried, without what it quotes: a host, or a whole URL."""
+    lines = str(error).strip().splitlines()
+    failed = [line.rpartition("failed: ")[2] for line in lines if "failed: " in line] or lines[:1]
+    reasons = dict.fromkeys(re.sub(r'"[^"]*"', '"..."', reason).strip() for reason in failed)
+    return "; ".join(reasons) + ". Is it running, and is DATABASE_URL its address?"

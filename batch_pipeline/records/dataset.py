@@ -43,14 +43,28 @@ def write_dataset(
     with connect(connection_url) as connection:
         connection.execute("set transaction isolation level repeatable read, read only")
         connection.execute(sql.SQL("set local search_path to {}").format(sql.Identifier(target.schema)))
+        _require_rows(connection, target)
         for table in TABLES:
-            try:
-                counts[table.name] = _write(connection, target, table, folder / table.name, part_rows)
-            except psycopg.errors.UndefinedTable:
-                raise ConfigurationError(
-                    "KEY", target.migration, "nothing was imported into this schema"
-                ) from None
+            counts[table.name] = _write(connection, target, table, folder / table.name, part_rows)
     return counts
+
+
+def _require_rows(connection: Connection, target: Target) -> None:
+    """Raises ConfigurationError where no table holds a row of this migration: an empty dataset is no target."""
+    tables = [table for table in TABLES if table.has_migration]
+    held = sql.SQL(" union all ").join(
+        sql.SQL("(select 1 from {} where tenant = %(tenant)s and migration = %(migration)s limit 1)").format(
+            sql.Identifier(table.name)
+        )
+        for table in tables
+    )
+    try:
+        if connection.execute(held, target.parameters).fetchone():
+            return
+    except psycopg.errors.UndefinedTable:
+        pass
+    fix = f"nothing of it is in schema {target.schema}: `batch-pipeline run {target.migration}` imports it"
+    raise ConfigurationError("KEY", target.migration, fix)
 
 
 def _schema(connection: Connection, target: Target, table: Table) -> dict[str, str]:
@@ -60,8 +74,6 @@ def _schema(connection: Connection, target: Target, table: Table) -> dict[str, s
         "where table_schema = %s and table_name = %s order by ordinal_position",
         (target.schema, table.name),
     ).fetchall()
-    if not rows:
-        raise psycopg.errors.UndefinedTable(table.name)
     return dict(rows)
 
 

@@ -67,6 +67,16 @@ def test_exit_codes_tell_configuration_from_trouble(bench: Bench) -> None:
     away = bench.run(key, DATABASE_URL="postgresql://u:secret@127.0.0.1:1/none")
     assert away.code == 1
     assert "secret" not in away.said
+    assert "Connection refused. Is it running" in " ".join(away.said.split())
+    unnamed = bench.run(key, DATABASE_URL="postgresql://u:secret@no.such.host.invalid/none")
+    assert unnamed.code == 1
+    assert "secret" not in unnamed.said
+    assert bench.command("status", "no-such-migration").code == 2
+    fresh, _ = bench.small()
+    assert "not started" in bench.command("status", fresh).said
+    early = bench.command("dataset", fresh, "--to", str(bench.customers / "early"))
+    assert early.code == 2
+    assert "nothing of it is in schema" in early.said
 
 
 def test_an_unreachable_provider_is_trouble_and_pays_nothing(bench: Bench) -> None:

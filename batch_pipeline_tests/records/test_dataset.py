@@ -62,6 +62,11 @@ def test_a_folder_with_something_in_it_is_left_alone(postgres_url: str, tmp_path
         write_dataset(postgres_url, TARGET, tmp_path)
 
 
-def test_nothing_imported_is_said(postgres_url: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="nothing was imported"):
-        write_dataset(postgres_url, Target("t", "s", "m", schema="elsewhere"), tmp_path / "out")
+@pytest.mark.parametrize("schema", ["elsewhere", "recruiting"])
+def test_nothing_imported_is_said_and_nothing_written(
+    postgres_url: str, workspace: Workspace, tmp_path: Path, schema: str
+) -> None:
+    import_migration(postgres_url, OTHER, workspace)
+    with pytest.raises(ConfigurationError, match=r"'m': nothing of it is in schema"):
+        write_dataset(postgres_url, Target("t", "s", "m", schema=schema), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
