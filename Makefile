@@ -15,7 +15,7 @@ up: $(READY)
 	$(BIN)/batch-pipeline up
 
 test: check
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -94,7 +94,7 @@ def test_a_failed_run_is_asked_for_again_under_a_new_key_and_ever_later(place: P
         ]
         # its export is nowhere, so it fails; no run is left unfinished
         time.sleep(0.05)
-        assert time.monotonic() - started < 30
+        assert time.monotonic() - started < 120
     run_keys = [key for key, _ in asked]
     assert run_keys == [f"acme-2026:prepare:{number}" for number in (1, 2, 3)]
     pauses = [later - earlier for (_, earlier), (_, later) in itertools.pairwise(asked)]

@@ -81,7 +81,7 @@ def test_a_lost_cursor_and_lost_ticks_lose_no_work(held: Place, bucket: str) -> 
     assert statuses(held) == {("ended", "Failed")}
     assert [request.partition_key for request in first.run_requests or []] == ["acme"]
     # that tick's request never became a run: the next tick after the pause asks again, with another key
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not (second := held.tick("job_poller", cursor="nonsense").run_requests):
         assert time.monotonic() < deadline
         time.sleep(0.1)

