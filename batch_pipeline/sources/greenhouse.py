@@ -28,7 +28,10 @@ LISTS: Final[Mapping[str, tuple[str, ...]]] = {
     "v1": ("jobs", "job_stages", "candidates", "applications", "scorecards", "offers"),
     "v3": (
         *("jobs", "candidates", "applications", "application_stages", "job_interview_stages"),
-        *("rejection_reasons", "sources", "users", "departments", "offices", "notes", "scorecards"),
+        *("rejection_reasons", "rejection_details", "sources", "users", "departments", "offices", "notes"),
+        *("scorecards", "scorecard_candidate_attributes", "job_candidate_attributes"),
+        *("scorecard_questions", "scorecard_question_answers"),
+        *("scorecard_question_options", "scorecard_question_answer_options"),
         *("offers", "attachments"),
     ),
 }

@@ -4,15 +4,16 @@ What a v1 object nests (`jobs`, `current_stage`, `user`) v3 gives as ids of othe
 where it is there. Shapes: see `greenhouse.py`.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from batch_pipeline.sources import names, value_maps
-from batch_pipeline.sources.greenhouse_activity import Candidacy, parse_move
+from batch_pipeline.sources.greenhouse_activity import Candidacy
 from batch_pipeline.sources.greenhouse_attachments import GreenhouseAttachments
+from batch_pipeline.sources.greenhouse_moves import GreenhouseMoves
 from batch_pipeline.sources.greenhouse_offers import GreenhouseOffers
+from batch_pipeline.sources.greenhouse_scorecards import GreenhouseScorecards
 from batch_pipeline.sources.html_notes import readable
 from batch_pipeline.sources.payload_folder import Payload, PayloadFolder
 from batch_pipeline.sources.raw_payload import RawPayload
@@ -39,10 +40,8 @@ class GreenhouseMapping:
         self._users = self._named("users")
         self._jobs: dict[str, str | None] = {}
         self._hired: dict[str, object] = {}
-        self._candidacies: dict[str, list[Candidacy]] = {}
-        self._structured = payloads.has("application_stages")  # v3 tells moves by id, v1 in prose
-        self._first_stages = self._first_of_each_job()
-        self._unmoved: dict[str, tuple[str, datetime]] = {}
+        self._rejections = self._rejection_details()
+        self._moves = GreenhouseMoves(payloads, rows, raw, self._stages)
         self._attachments = GreenhouseAttachments(rows, raw)
         self._offers = GreenhouseOffers(rows, raw)
         self._said = TagsAndAnswers(rows, raw)
@@ -66,39 +65,37 @@ class GreenhouseMapping:
                 self._attachments.of_candidate(candidate)
         for attachment in self._payloads.rows("attachments"):
             self._attachments.listed(attachment)
-        self._structured_moves()
+        self._moves.structured()
         for candidate_id, feed in self._payloads.owned("activity_feed"):
             self._feed(candidate_id, feed)
-        self._derived_moves()
+        self._moves.derived()
         for note in self._payloads.rows("notes"):
             self._note(note, str(note["candidate_id"]) if note.get("candidate_id") else None)
-        for scorecard in self._payloads.rows("scorecards"):
-            self._scorecard(scorecard)
+        GreenhouseScorecards(self._payloads, self._rows, self._raw, self._users).stage()
 
     def _stage_offers(self) -> None:
         """Before the applications: an accepted offer tells when somebody was hired."""
         for offer in self._payloads.rows("offers"):
-            if offer.get("status") == "accepted":
+            if str(offer.get("status")).lower() == "accepted":
                 self._hired[str(offer["application_id"])] = offer.get("resolved_at")
             self._offers.offer(offer)
+
+    def _rejection_details(self) -> dict[str, str]:
+        """application id -> reason (v3 lists them apart)."""
+        reasons = (
+            (one, self._reasons.get(str(one.get("rejection_reason_id"))))
+            for one in self._payloads.rows("rejection_details")
+        )
+        return {str(one.get("application_id")): reason for one, reason in reasons if reason}
 
     def _named(self, name: str) -> dict[str, str]:
         """id -> name of a small list."""
         found: dict[str, str] = {}
         for one in self._payloads.rows(name):
-            shown = one.get("name") or one.get("public_name") or _full_name(one)
+            shown = one.get("name") or one.get("public_name") or names.of_parts(one)
             if shown:
                 found[str(one["id"])] = str(shown)
         return found
-
-    def _first_of_each_job(self) -> dict[str, str]:
-        """job id -> name of its first stage (v1)."""
-        first: dict[str, tuple[int, str]] = {}
-        for stage in self._payloads.rows("job_stages"):
-            place = (stage.get("priority", 0), str(stage.get("name")))
-            job_id = str(stage.get("job_id"))
-            first[job_id] = min(first.get(job_id, place), place)
-        return {job_id: name for job_id, (_, name) in first.items()}
 
     def _applications(self) -> Iterator[Payload]:
         if self._payloads.has("applications"):
@@ -137,7 +134,7 @@ class GreenhouseMapping:
         times = Times(self._findings, "person")
         created = times.iso("source_created_at", person.get("created_at"))
         updated = times.iso("source_updated_at", person.get("updated_at"))
-        name = names.clean(_full_name(person))
+        name = names.clean(names.of_parts(person))
         can_email = person.get("can_email")
         private = person.get("is_private", person.get("private"))
         links = [*_values(person, "website_addresses"), *_values(person, "social_media_addresses")]
@@ -173,12 +170,12 @@ class GreenhouseMapping:
             self._jobs.setdefault(job_id, names.clean(jobs[0].get("name")))
         applied = times.iso("applied_at", application.get("applied_at") or application.get("created_at"))
         rejected = times.iso("rejected_at", application.get("rejected_at"))
-        stage_id = application.get("job_interview_stage_id") or application.get("stage_id")
-        reason = _name(application.get("rejection_reason"))
+        reason = names.of_object(application.get("rejection_reason"))
+        # the `stage_id` of v3 is of the visit to a stage, and says nothing without that list
         stage = (
-            _name(application.get("current_stage"))
-            or self._stages.get(str(stage_id))
+            names.of_object(application.get("current_stage"))
             or names.clean(application.get("stage_name"))
+            or self._stages.get(str(application.get("job_interview_stage_id")))
         )
         self._rows.add(
             "application",
@@ -196,7 +193,9 @@ class GreenhouseMapping:
                 "status": self._known("application", "status", application.get("status")),
                 "applied_at": applied,
                 "rejected_at": rejected,
-                "reject_reason": reason or self._reasons.get(str(application.get("rejection_reason_id"))),
+                "reject_reason": reason
+                or self._reasons.get(str(application.get("rejection_reason_id")))
+                or self._rejections.get(source_id),
                 "hired_at": times.iso("hired_at", self._hired.get(source_id)),
                 "current_stage": stage,
                 "origin": names.clean((application.get("source") or {}).get("public_name"))
@@ -204,42 +203,17 @@ class GreenhouseMapping:
                 "tz_assumed": times.zoneless,
             },
         )
-        if person_id is not None and job_id is not None and self._payloads.has("activity_feed"):
-            self._candidacies.setdefault(person_id, []).append(
-                Candidacy(source_id, self._jobs.get(job_id), applied, rejected)
-            )
-        first = None if job_id is None else self._first_stages.get(job_id)
-        if applied is not None and stage is not None and stage == first and not self._structured:
-            self._unmoved[source_id] = (stage, applied)
+        candidacy = Candidacy(source_id, self._jobs.get(str(job_id)), applied, rejected)
+        self._moves.application(candidacy, person_id, job_id, stage, applied)
 
     def _answers(self, application: Payload) -> None:
         """Of the job post's form, and the account's own fields of an application."""
         source_id = str(application["id"])
         for one in application.get("answers") or []:
             self._said.answer(source_id, one.get("question"), one.get("answer"), "screening", one)
-        for one in (application.get("keyed_custom_fields") or {}).values():
+        fields = application.get("keyed_custom_fields") or application.get("custom_fields") or {}
+        for one in (one for one in fields.values() if isinstance(one, dict)):
             self._said.answer(source_id, one.get("name"), one.get("value"), "custom_field", one)
-
-    def _structured_moves(self) -> None:
-        for stage in self._payloads.rows("application_stages"):
-            if not stage.get("entered_at"):
-                continue  # planned stages that were never reached are listed too
-            times = Times(self._findings, "stage_move")
-            name = self._stages.get(str(stage.get("job_interview_stage_id")))
-            self._rows.add(
-                "stage_move",
-                {
-                    "source_id": str(stage["id"]),
-                    "source_created_at": times.iso("source_created_at", stage.get("created_at")),
-                    "source_updated_at": times.iso("source_updated_at", stage.get("updated_at")),
-                    "raw": self._raw.of("stage_move", stage),
-                    "application_id": _text(stage.get("application_id")),
-                    "to_stage": name or _text(stage.get("job_interview_stage_id")),
-                    "moved_at": times.iso("moved_at", stage["entered_at"]),
-                    "origin": "structured",
-                    "tz_assumed": times.zoneless,
-                },
-            )
 
     def _feed(self, candidate_id: str, feed: Payload) -> None:
         for note in feed.get("notes") or []:
@@ -248,55 +222,7 @@ class GreenhouseMapping:
         if mails:
             self._findings.count("not_imported", "activity_feed", "e-mails", mails)
         for activity in feed.get("activities") or []:
-            self._activity(candidate_id, activity)
-
-    def _activity(self, candidate_id: str, activity: Payload) -> None:
-        times = Times(self._findings, "stage_move")
-        recorded = times.iso("moved_at", activity.get("created_at"))
-        body = readable(activity.get("body")) or ""
-        move = parse_move(body, recorded, self._candidacies.get(candidate_id, []))
-        if move is None:
-            if "stage change" in str(activity.get("subject")).lower():
-                self._findings.count("unmatched_moves", "stage_move", "the sentence cannot be read")
-            else:
-                self._findings.count("not_imported", "activity_feed", "activities that move nothing")
-            return
-        if self._structured:
-            return  # said there with ids
-        if move.application_id is None:
-            self._findings.count("unmatched_moves", "stage_move", "no application of that candidate fits")
-            return
-        self._unmoved.pop(move.application_id, None)
-        self._rows.add(
-            "stage_move",
-            {
-                # the feed numbers within the candidate in some exports: the application makes it unique
-                "source_id": f"{move.application_id}/{activity['id']}",
-                "source_created_at": recorded,
-                "raw": self._raw.of("stage_move", activity),
-                "application_id": move.application_id,
-                "to_stage": names.clean(move.to_stage),
-                "moved_at": move.moved_at,
-                "actor": names.clean(move.actor) or _name(activity.get("user")),
-                "origin": "parsed_from_text",
-                "tz_assumed": times.zoneless or move.day_only,
-            },
-        )
-
-    def _derived_moves(self) -> None:
-        """Who stands in the first stage and was never moved has been there since applying."""
-        for application_id, (stage, applied) in self._unmoved.items():
-            self._rows.add(
-                "stage_move",
-                {
-                    "source_id": f"{application_id}/applied",
-                    "source_created_at": applied,
-                    "application_id": application_id,
-                    "to_stage": stage,
-                    "moved_at": applied,
-                    "origin": "derived",
-                },
-            )
+            self._moves.activity(candidate_id, activity)
 
     def _note(self, note: Payload, candidate_id: str | None) -> None:
         times = Times(self._findings, "note")
@@ -314,7 +240,7 @@ class GreenhouseMapping:
                 "raw": self._raw.of("note", note),
                 "person_id": candidate_id,
                 "application_id": _text(note.get("application_id")),
-                "author": _name(note.get("user")) or self._users.get(str(note.get("user_id"))),
+                "author": names.of_object(note.get("user")) or self._users.get(str(note.get("user_id"))),
                 "body_raw": note.get("body"),
                 "body_text": readable(note.get("body")),
                 "visibility": self._visibility(note),
@@ -333,31 +259,6 @@ class GreenhouseMapping:
             found.add("private")
         return next(one for one in _STRICTEST_FIRST if one in found)
 
-    def _scorecard(self, card: Payload) -> None:
-        times = Times(self._findings, "evaluation")
-        raw = card.get("overall_recommendation")
-        overall = value_maps.known("evaluation.overall", raw)
-        if raw is not None and overall is None and value_maps.folded(str(raw)) != "nodecision":
-            self._findings.count("unknown_values", "evaluation", "overall")
-        author = card.get("submitted_by") or card.get("interviewer")
-        author_id = card.get("submitter_id") or card.get("interviewer_id")
-        self._rows.add(
-            "evaluation",
-            {
-                "source_id": str(card["id"]),
-                "source_created_at": times.iso("source_created_at", card.get("created_at")),
-                "source_updated_at": times.iso("source_updated_at", card.get("updated_at")),
-                "raw": self._raw.of("evaluation", card),
-                "application_id": _text(card.get("application_id")),
-                "author": _name(author) or self._users.get(str(author_id)),
-                "submitted_at": times.iso("submitted_at", card.get("submitted_at")),
-                "overall": None if overall is None else int(overall),
-                "overall_raw": raw,
-                "items": _items(card),
-                "tz_assumed": times.zoneless,
-            },
-        )
-
     def _known(self, table: str, field: str, raw: object) -> str | None:
         found = value_maps.known(f"{table}.{field}", raw)
         if raw is not None and found is None:
@@ -369,31 +270,10 @@ def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
-def _name(one: Any) -> str | None:
-    """The name of a nested object."""
-    return names.clean(one.get("name") or _full_name(one)) if isinstance(one, dict) else None
-
-
-def _full_name(one: Payload) -> str:
-    return " ".join(str(part) for part in (one.get("first_name"), one.get("last_name")) if part)
-
-
 def _values(person: Payload, field: str) -> list[object]:
     return [one.get("value") for one in person.get(field) or []]
 
 
 def _joined(nested: Iterable[Any] | None) -> str | None:
-    found = [name for name in map(_name, nested or []) if name]
+    found = [name for name in map(names.of_object, nested or []) if name]
     return ", ".join(found) or None
-
-
-def _items(card: Payload) -> str | None:
-    found = [
-        {"question": one.get("name"), "answer": one.get("note"), "rating": one.get("rating")}
-        for one in card.get("attributes") or []
-    ]
-    found += [
-        {"question": one.get("question"), "answer": one.get("answer"), "rating": None}
-        for one in card.get("questions") or []
-    ]
-    return json.dumps(found, ensure_ascii=False) if found else None

@@ -1,7 +1,7 @@
 """Greenhouse stages and offers.
 
-Fields of v1: grnhse/greenhouse-api-docs@0c37c31a, `_job_stages.md` and `_offers.md`. Of v3 the lists'
-names are known and the fields these share; what v3 calls otherwise stays in `raw`.
+Fields of v1: grnhse/greenhouse-api-docs@0c37c31a, `_job_stages.md` and `_offers.md`. v3, as its clients read
+it (2026-11-30), orders stages by `sort_order` and dates offers by day.
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ class GreenhouseOffers:
     def _stage(self, stage: Payload) -> None:
         times = Times(self._findings, "stage")
         job_id = _text(stage.get("job_id"))
-        position = stage.get("priority")
+        position = stage.get("priority", stage.get("sort_order"))
         self._rows.add(
             "stage",
             {
@@ -64,9 +64,9 @@ class GreenhouseOffers:
                 "raw": self._raw.of("offer", offer),
                 "application_id": str(offer["application_id"]),
                 "status": status,
-                "sent_at": times.iso("sent_at", offer.get("sent_at")),
+                "sent_at": times.iso("sent_at", offer.get("sent_at") or offer.get("sent_on")),
                 "resolved_at": times.iso("resolved_at", offer.get("resolved_at")),
-                "starts_on": self._day("starts_on", offer.get("starts_at")),
+                "starts_on": self._day("starts_on", offer.get("starts_at") or offer.get("starts_on")),
                 "details": self._raw.of("offer", details) if details else None,
                 "tz_assumed": times.zoneless,
             },

@@ -3,7 +3,7 @@
 import json
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 INVISIBLE: Final = r"[\u200B-\u200F\u202A-\u202E\u2060-\u2069\uFEFF]"
@@ -22,6 +22,16 @@ def clean(value: object) -> str | None:
         return None
     text = _INVISIBLE.sub("", unicodedata.normalize("NFC", str(value))).strip()
     return text or None
+
+
+def of_parts(person: Mapping[str, object]) -> str:
+    """First and last name of an API's object."""
+    return " ".join(str(part) for part in (person.get("first_name"), person.get("last_name")) if part)
+
+
+def of_object(one: object) -> str | None:
+    """The name of an API's nested object; None for anything else."""
+    return clean(one.get("name") or of_parts(one)) if isinstance(one, Mapping) else None
 
 
 def looks_erased(name: str | None) -> bool:

@@ -31,7 +31,7 @@ _KIND = {
 }
 _OFFER_STATUS = {
     "draft": "draft pending approvalsent approved entwurf",
-    "open": "open unresolved sent sentmanually opened extended offen",
+    "open": "open created unresolved sent sentmanually opened extended offen",
     "accepted": "accepted signed hired angenommen",
     "rejected": "rejected declined denied refused abgelehnt",
     "deprecated": "deprecated withdrawn revoked rescinded superseded expired cancelled canceled",
@@ -42,14 +42,14 @@ _ANSWER_KIND = {
     "referral": "referral referralform",
 }
 _VISIBILITY = {
-    "public": "public everyone all team",
-    "private": "private restricted secret hiringteam",
-    "admin_only": "adminonly admin admins confidential",
+    "public": "public everyone all team publiclyvisible",
+    "private": "private restricted secret hiringteam privatelyvisible",
+    "admin_only": "adminonly admin admins confidential adminonlyvisible",
 }
 _DECLARED_TYPE = {
     "resume": "resume cv curriculum curriculumvitae lebenslauf curriculo true yes 1 originalresume",
     "cover_letter": "coverletter letter anschreiben motivationletter lettredemotivation",
-    "offer_letter": "offerletter offerpacket offer contract",
+    "offer_letter": "offerletter signedofferletter offerpacket offer contract",
     "take_home_test": "takehometest test assignment",
     "photo": "photo avatar picture image",
     "other": "other false no 0 misc document certificate attachment",

@@ -377,3 +377,118 @@ def test_a_wrong_setting_is_named(settings: dict[str, Any], field: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         open_source({"kind": "greenhouse"} | settings)
     assert caught.value.field == field
+
+
+def test_the_lists_of_v3_say_what_v1_nests(tmp_path: Path) -> None:
+    """Fields as the clients of v3 read them: ratings, answers, rejections and names are lists apart."""
+    rated = {"scorecard_id": 5, "candidate_attribute_rating": "strong_yes", "note": "clear"}
+    folder = write_lists(
+        tmp_path / "in",
+        jobs=[{"id": 100, "name": "Engineer", "status": "open", "department_id": 3, "office_ids": [4]}],
+        departments=[{"id": 3, "name": "R&D"}],
+        offices=[{"id": 4, "name": "Lisbon"}],
+        candidates=[{"id": 1, "first_name": "Ada", "last_name": "L", "private": True, "tags": ["2026"]}],
+        applications=[
+            {
+                "id": 10,
+                "candidate_id": 1,
+                "job_id": 100,
+                "status": "in_process",
+                "stage_id": 71,  # of application_stages; another list has this number too
+                "stage_name": "Onsite",
+                "created_at": "2026-01-02T08:00:00Z",
+                "custom_fields": {"notice": {"name": "Notice", "type": "short_text", "value": "3 months"}},
+            },
+            {"id": 11, "candidate_id": 1, "job_id": 100, "status": "rejected", "prospect": False},
+        ],
+        application_stages=[
+            {
+                "id": 71,
+                "application_id": 10,
+                "job_interview_stage_id": 8,
+                "entered_at": "2026-01-03T08:00:00Z",
+            },
+            {"id": 72, "application_id": 10, "job_interview_stage_id": 9, "entered_at": None},
+        ],
+        job_interview_stages=[
+            {"id": 8, "job_id": 100, "name": "Onsite", "sort_order": 1, "active": True},
+            {"id": 71, "job_id": 100, "name": "Review", "sort_order": 0, "active": True},
+        ],
+        rejection_reasons=[{"id": 9, "name": "Not now", "type": {"key": "WE_REJECTED_THEM"}}],
+        rejection_details=[{"id": 1, "application_id": 11, "rejection_reason_id": 9}],
+        users=[{"id": 301, "first_name": "Rae", "last_name": "Recruiter"}],
+        notes=[
+            {"id": number, "candidate_id": 1, "type": "NOTE", "body": "x", "visibility": seen}
+            for number, seen in enumerate(("admin_only_visible", "privately_visible", "publicly_visible"))
+        ],
+        scorecards=[
+            {
+                "id": 5,
+                "application_id": 10,
+                "interviewer_id": 301,
+                "candidate_rating": "strong_no",
+                "status": "complete",
+                "submitted_at": "2026-01-04T08:00:00Z",
+                "private_notes": "Asked for more",
+            },
+            {"id": 6, "application_id": 10, "candidate_rating": None, "status": "draft"},
+        ],
+        scorecard_candidate_attributes=[{"id": 1, "job_candidate_attribute_id": 900, **rated}],
+        job_candidate_attributes=[{"id": 900, "name": "SQL"}],
+        scorecard_questions=[
+            {"id": 1, "question": "<p>Notice &amp; start?</p>", "answer_type": "text"},
+            {"id": 2, "question": "Would travel?", "answer_type": "yes_no"},
+            {"id": 3, "question": "Team?", "answer_type": "multi_select"},
+        ],
+        scorecard_question_answers=[
+            {"id": 21, "scorecard_id": 5, "scorecard_question_id": 1, "answer": "3 months"},
+            {"id": 22, "scorecard_id": 5, "scorecard_question_id": 2, "boolean_value": False},
+            {"id": 23, "scorecard_id": 5, "scorecard_question_id": 3},
+            {"id": 24, "scorecard_id": 5, "scorecard_question_id": 1, "answer": None},
+        ],
+        scorecard_question_options=[{"id": 31, "name": "Core"}, {"id": 32, "name": "Data"}],
+        scorecard_question_answer_options=[
+            {"id": 1, "scorecard_question_answer_id": 23, "scorecard_question_option_id": 31},
+            {"id": 2, "scorecard_question_answer_id": 23, "scorecard_question_option_id": 32},
+        ],
+        offers=[
+            {
+                "id": 1,
+                "application_id": 10,
+                "status": "Accepted",
+                "sent_on": "2026-02-01",
+                "starts_on": "2026-03-01",
+                "resolved_at": "2026-02-03T10:00:00Z",
+            }
+        ],
+    )
+    report = read_payloads("greenhouse", folder, tmp_path / "out")
+    out = tmp_path / "out"
+    job = table(out, "job").row(0, named=True)
+    assert (job["department"], job["location"]) == ("R&D", "Lisbon")
+    first, second = table(out, "application").sort("source_id").iter_rows(named=True)
+    assert (first["status"], first["current_stage"]) == ("active", "Onsite")
+    assert first["hired_at"] == datetime(2026, 2, 3, 10, tzinfo=UTC)
+    assert (second["status"], second["reject_reason"]) == ("rejected", "Not now")
+    assert table(out, "stage_move")["to_stage"].to_list() == ["Onsite"]
+    assert table(out, "stage").sort("position")["name"].to_list() == ["Review", "Onsite"]
+    assert table(out, "person")["is_private"].to_list() == [True]
+    assert table(out, "tag")["name"].to_list() == ["2026"]
+    assert table(out, "question_answer")["answer"].to_list() == ["3 months"]
+    assert table(out, "note")["visibility"].to_list() == ["admin_only", "private", "public"]
+    offer = table(out, "offer").row(0, named=True)
+    assert (offer["status"], str(offer["starts_on"]), offer["sent_at"].day) == ("accepted", "2026-03-01", 1)
+    card = table(out, "evaluation").row(0, named=True)
+    assert (card["source_id"], card["overall"], card["overall_raw"]) == ("5", 1, "strong_no")
+    assert card["author"] == "Rae Recruiter"
+    assert json.loads(card["items"]) == [
+        {"question": "Private notes", "answer": "Asked for more", "rating": None},
+        {"question": "SQL", "answer": "clear", "rating": "strong_yes"},
+        {"question": "Notice & start?", "answer": "3 months", "rating": None},
+        {"question": "Would travel?", "answer": "No", "rating": None},
+        {"question": "Team?", "answer": "Core, Data", "rating": None},
+    ]
+    left = {one.detail for one in notices(report, "not_imported")}
+    assert left == {"scorecards that are still drafts", "stages without a time of entering"}
+    assert not notices(report, "unknown_values")
+    assert not notices(report, "unused_file")
