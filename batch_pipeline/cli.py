@@ -17,6 +17,7 @@ from batch_pipeline.errors import BatchPipelineError, ConfigurationError, NeedsP
 from batch_pipeline.ledger import documents, migrations, on_demand
 from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.migration import Catalogue
+from batch_pipeline.provider_settings import KINDS, Kind
 from batch_pipeline.settings import Settings
 from batch_pipeline.stages.context import Context, open_context
 
@@ -101,15 +102,22 @@ def migration() -> None:
 @click.option("--export", "export", required=True, type=click.Path(path_type=Path, exists=True))
 @click.option("--tenant", required=True, help="The customer, as the product names it.")
 @click.option("--system", required=True, help="The system the export comes from.")
-@click.option("--model", required=True, help="Bedrock model or profile id.")
+@click.option("--model", required=True, help="The model's id, as its provider names it.")
+@click.option(
+    "--provider", "kind", type=click.Choice(KINDS), default="bedrock", show_default=True, help="Who answers."
+)
 @click.option(
     "--timezone", help="IANA zone of times the export states without one; asked for where there are any."
 )
-def migration_new(key: str, export: Path, tenant: str, system: str, model: str, timezone: str | None) -> None:
+def migration_new(
+    key: str, export: Path, tenant: str, system: str, model: str, kind: Kind, timezone: str | None
+) -> None:
     """Look at an export and write the migration file it needs."""
     from batch_pipeline.stages.new_migration import write_new
 
-    new = write_new(Settings.from_environment().migrations, key, export, tenant, system, model, timezone)
+    new = write_new(
+        Settings.from_environment().migrations, key, export, tenant, system, model, timezone, kind
+    )
     for line in new.unused:
         console.print(f"not read: {line}", markup=False)
     console.print(f"wrote {new.path}: look it over, then `batch-pipeline migration check {key}`")

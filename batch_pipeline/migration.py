@@ -13,46 +13,16 @@ from typing import Annotated, Any, Literal, Self
 from zoneinfo import ZoneInfo, available_timezones
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic_core import ErrorDetails
 
 from batch_pipeline.errors import ConfigurationError
+from batch_pipeline.provider_settings import KINDS, ProviderSection, Section
 
 KEY = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Quotas(_Section):
-    """Overrides of the provider's published quotas; empty fields keep the default table."""
-
-    min_records: Annotated[int | None, Field(ge=1)] = None
-    max_records_per_file: Annotated[int | None, Field(ge=1)] = None
-    max_records_per_job: Annotated[int | None, Field(ge=1)] = None
-    max_file_bytes: Annotated[int | None, Field(ge=1)] = None
-    max_job_bytes: Annotated[int | None, Field(ge=1)] = None
-    max_jobs_in_flight: Annotated[int | None, Field(ge=1)] = None
-
-
-class BedrockProvider(_Section):
-    """Amazon Bedrock: which model answers, where the files lie meanwhile."""
-
-    kind: Literal["bedrock"] = "bedrock"
-    model: Annotated[str, Field(min_length=1, max_length=2048)]
-    bucket: str | None = None
-    prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$")] = (
-        "batch-pipeline"
-    )
-    role_arn: Annotated[str | None, Field(pattern=r"^arn:aws(-[^:]+)?:iam::\d{12}:role/.+$")] = None
-    bucket_owner: Annotated[str | None, Field(pattern=r"^\d{12}$")] = None
-    kms_key_id: str | None = None
-    max_output_tokens: Annotated[int, Field(ge=256)] = 4096
-    timeout_hours: Annotated[int, Field(ge=24, le=168)] = 24
-    quotas: Quotas = Quotas()
-
-
-class Window(_Section):
+class Window(Section):
     """Hours of every day, by the clock of one zone; over midnight where it starts later than it ends."""
 
     timezone: str = "UTC"
@@ -76,10 +46,13 @@ class Window(_Section):
         return hour >= self.from_hour or hour < self.until_hour
 
 
-class OnDemand(_Section):
+class OnDemand(Section):
     """The route of what cannot go in batch: scans, and what is left under the minimum."""
 
     model: str | None = None
+    provider: Annotated[
+        ProviderSection | None, Field(description="another provider for single calls; its model counts")
+    ] = None
     concurrency: Annotated[int, Field(ge=1, le=64)] = 4
     tokens_per_minute: Annotated[int, Field(ge=1000)] = 200_000
     window: Annotated[Window | None, Field(description="calls are made in these hours only")] = None
@@ -94,23 +67,23 @@ class Start(Window):
     when: Literal["at_once", "off_peak", "by_hand"] = "off_peak"
 
 
-class Limits(_Section):
+class Limits(Section):
     """How often a record is tried before it counts as failed."""
 
     attempts: Annotated[int, Field(ge=1, le=10)] = 3
 
 
-class TargetDatabase(_Section):
+class TargetDatabase(Section):
     schema_name: Annotated[str, Field(alias="schema", pattern=r"^[a-z_][a-z0-9_]{0,62}$")] = "recruiting"
 
 
-class Migration(_Section):
+class Migration(Section):
     """One customer's move, as its file says it."""
 
     key: str
     tenant: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
     source: dict[str, Any]
-    provider: BedrockProvider
+    provider: ProviderSection
     on_demand: OnDemand = OnDemand()
     start: Start = Start()
     limits: Limits = Limits()
@@ -128,6 +101,11 @@ class Migration(_Section):
         if not KEY.fullmatch(key):
             raise ValueError("a key has lower-case letters, digits and dashes, at most 63")
         return key
+
+    @property
+    def on_demand_provider(self) -> ProviderSection:
+        """Who answers single calls: the batch's provider where the file names no other."""
+        return self.on_demand.provider or self.provider
 
     @model_validator(mode="after")
     def _source_kind(self) -> Self:
@@ -171,12 +149,23 @@ class Migration(_Section):
                 }
             )
         except ValidationError as error:
-            first = error.errors()[0]
-            field = ".".join(str(part) for part in first["loc"]) or "the file"
-            value = "(not set)" if first["type"] == "missing" else first["input"]
-            if isinstance(value, dict | list):
-                value = "(a section)"  # a message shows one value, never a whole file
-            raise ConfigurationError(f"{path.name}: {field}", value, first["msg"]) from None
+            field, value, fix = _said(error.errors()[0])
+            raise ConfigurationError(f"{path.name}: {field}", value, fix) from None
+
+
+def _said(error: ErrorDetails) -> tuple[str, object, str]:
+    """Field as the file writes it, its value, and what would be right."""
+    value = "(not set)" if error["type"] == "missing" else error["input"]
+    where = list(error["loc"])
+    for at, part in enumerate(where):
+        if part == "provider" and where[at + 1 : at + 2] and where[at + 1] in KINDS:
+            del where[at + 1]  # pydantic names which kind of section it read; the file does not
+    if error["type"] == "unknown_kind":
+        where.append("kind")
+        value = value.get("kind") if isinstance(value, dict) else value
+    if isinstance(value, dict | list):
+        value = "(a section)"  # a message shows one value, never a whole file
+    return ".".join(map(str, where)) or "the file", value, error["msg"]
 
 
 def _no_such_file(path: Path) -> ConfigurationError:

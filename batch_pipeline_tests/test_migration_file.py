@@ -8,6 +8,7 @@ import yaml
 
 from batch_pipeline.errors import ConfigurationError
 from batch_pipeline.migration import Catalogue, Migration, OnDemand, Window
+from batch_pipeline.provider_settings import BedrockProvider
 
 SMALLEST = """
 tenant: acme
@@ -45,6 +46,12 @@ def test_the_smallest_file_takes_its_key_from_its_name(tmp_path: Path) -> None:
         ({"limits": {"attempts": 0}}, "limits.attempts"),
         ({"target": {"schema": "drop table"}}, "target.schema"),
         ({"source": {"path": "x"}}, "source.kind"),
+        ({"provider": None}, "provider = None"),
+        ({"provider": {"kind": "acme", "model": "m"}}, "provider.kind = 'acme'"),
+        ({"provider": {"kind": "openai"}}, "provider.model"),
+        ({"provider": {"kind": "openai", "model": "m", "base_url": "x"}}, "provider.base_url = 'x'"),
+        ({"provider": {"kind": "vertex", "model": "m"}}, "provider.project"),
+        ({"on_demand": {"provider": {"kind": "gemini", "modl": "m"}}}, "on_demand.provider.model"),
     ],
 )
 def test_a_wrong_field_is_named_with_its_file(tmp_path: Path, change: dict[str, object], field: str) -> None:
@@ -52,6 +59,28 @@ def test_a_wrong_field_is_named_with_its_file(tmp_path: Path, change: dict[str, 
     with pytest.raises(ConfigurationError, match=r"acme-2026\.yaml") as raised:
         Migration.load(written(tmp_path, yaml.safe_dump(content)))
     assert field in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        {"kind": "openai", "model": "gpt-5-mini", "base_url": "http://127.0.0.1:8000/v1"},
+        {"kind": "anthropic", "model": "claude-haiku-4-5"},
+        {"kind": "gemini", "model": "gemini-2.5-flash"},
+        {"kind": "vertex", "model": "gemini-2.5-flash", "project": "acme-cvs", "bucket": "acme-cvs"},
+        {"kind": "vercel", "model": "openai/gpt-5-mini"},
+    ],
+    ids=lambda section: section["kind"],
+)
+def test_every_provider_is_one_section_on_either_route(tmp_path: Path, section: dict[str, str]) -> None:
+    content = yaml.safe_load(SMALLEST)
+    both = content | {"provider": section, "on_demand": {"provider": section}}
+    migration = Migration.load(written(tmp_path, yaml.safe_dump(both)))
+    assert migration.provider.kind == section["kind"]
+    assert migration.on_demand_provider == migration.provider
+    assert migration.provider.timeout_hours >= 24
+    alone = Migration.load(written(tmp_path, yaml.safe_dump(content | {"provider": section})))
+    assert alone.on_demand_provider is alone.provider
 
 
 @pytest.mark.parametrize("content", ["a: [", "- a\n- b\n", "", "just words"])
@@ -84,6 +113,7 @@ def test_the_documented_file_is_valid_with_every_option_taken_in(tmp_path: Path)
         if not line.lstrip().startswith("#  ")
     )
     loaded = Migration.load(written(tmp_path, everything))
+    assert isinstance(loaded.provider, BedrockProvider)
     assert loaded.provider.kms_key_id == "alias/migrations"
     assert loaded.provider.quotas.max_records_per_job == 50000
     assert loaded.on_demand.model == "another-model"

@@ -18,7 +18,9 @@ CODE_OF: Final[dict[str, int]] = {
     "InternalServerException": 500,
     "ServiceUnavailableException": 503,
 }
-_RETRY: Final = frozenset({408, 424, 429})
+# The account's credit or budget is used up, in whatever words its provider said so: about no record at all.
+PAYMENT_REQUIRED: Final = 402
+_RETRY: Final = frozenset({PAYMENT_REQUIRED, 408, 424, 429})
 
 
 def code_of(code: object) -> int | None:
@@ -36,7 +38,7 @@ def code_of(code: object) -> int | None:
 
 
 def worth_another_attempt(code: int | None, *, expired: bool) -> bool:
-    """408, 424, 429, 5xx and expired records are; 400, 403, 404 and the rest are not.
+    """402, 408, 424, 429, 5xx and expired records are; 400, 403, 404 and the rest are not.
 
     An error without a code we can read is: it was not refused for what it says, and attempts are
     limited anyway.

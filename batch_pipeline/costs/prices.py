@@ -1,8 +1,8 @@
-"""What a token costs, by model, region prefix and route: dated, with its source, unknown where unknown.
+"""What a token costs, by provider, model, region prefix and route: dated, with its source, unknown where unknown.
 
 The figures are data to be renewed, not a promise: a report says which source and date it used, and a
-model that is not here has no price, never a guessed one. A test compares the on-demand rates with a
-public price library.
+model that is not here has no price, never a guessed one. A test compares the rates with a public price
+library. They are those of the provider itself: what another server of its protocol asks is not known.
 """
 
 from collections.abc import Mapping
@@ -11,12 +11,14 @@ from datetime import date
 from decimal import Decimal
 from typing import Final, Literal
 
+from batch_pipeline.provider_settings import Kind
+
 Route = Literal["batch", "on_demand"]
 
 
 @dataclass(frozen=True)
 class Price:
-    """US dollars per million tokens. `region` is a profile prefix ("us", "global") or "" for a bare id.
+    """US dollars per million tokens. `region` is a profile prefix of Bedrock ("us", "global"), else "".
 
     A batch price of None is unknown: half of on-demand holds for supported models only.
     """
@@ -29,11 +31,20 @@ class Price:
     batch_output: Decimal | None
     source: str
     seen: date
+    kind: Kind = "bedrock"
 
 
 def _half_in_batch(model: str, region: str, used_in: str, used_out: str, source: str, seen: date) -> Price:
     one_in, one_out = Decimal(used_in), Decimal(used_out)
     return Price(model, region, one_in, one_out, one_in / 2, one_out / 2, source, seen)
+
+
+def _listed(kind: Kind, model: str, used_in: str, used_out: str, *, halved: bool = True) -> Price:
+    """Rates of a provider that sells its own models; `halved`: the public data has a batch price, and it is
+    half. Where it has none it gives the on-demand price again, which is no batch price."""
+    one_in, one_out = Decimal(used_in), Decimal(used_out)
+    batch_in, batch_out = (one_in / 2, one_out / 2) if halved else (None, None)
+    return Price(model, "", one_in, one_out, batch_in, batch_out, "genai-prices 0.2.3", _SEEN, kind)
 
 
 _PUBLIC: Final = "genai-prices 0.2.3; batch at 50 % by contracts/bedrock.md section 2.2"
@@ -68,17 +79,35 @@ PRICES: Final[tuple[Price, ...]] = (
             ("anthropic.claude-sonnet-4-5", "3.30", "16.50"),
         )
     ),
+    _listed("openai", "gpt-5", "1.25", "10.00"),
+    _listed("openai", "gpt-5-mini", "0.25", "2.00"),
+    _listed("openai", "gpt-5-nano", "0.05", "0.40"),
+    _listed("openai", "gpt-5.4-mini", "0.75", "4.50"),
+    _listed("openai", "gpt-5.5", "5.00", "30.00"),
+    _listed("openai", "gpt-4.1-mini", "0.40", "1.60"),
+    _listed("openai", "gpt-4o-mini", "0.15", "0.60"),
+    _listed("anthropic", "claude-haiku-4-5", "1.00", "5.00"),
+    _listed("anthropic", "claude-sonnet-4-5", "3.00", "15.00"),
+    _listed("anthropic", "claude-sonnet-5", "2.00", "10.00"),
+    _listed("anthropic", "claude-opus-5", "5.00", "25.00"),
+    _listed("gemini", "gemini-2.5-flash-lite", "0.10", "0.40"),
+    _listed("gemini", "gemini-2.5-flash", "0.30", "2.50"),
+    _listed("gemini", "gemini-3.5-flash", "1.50", "9.00", halved=False),
 )
 
 
-def price_of(model_id: str, table: tuple[Price, ...] = PRICES) -> Price | None:
+def price_of(model_id: str, kind: Kind = "bedrock") -> Price | None:
     """The price of a bare or profile id, or None where the table does not hold that very region.
 
     Global and geographic profiles of one model cost differently, so none stands in for another.
     """
     head, _, rest = model_id.partition(".")
-    region, model = (head, rest) if _is_region(head) else ("", model_id)
-    found = [price for price in table if price.region == region and _names(model, price.model)]
+    region, model = (head, rest) if kind == "bedrock" and _is_region(head) else ("", model_id)
+    found = [
+        price
+        for price in PRICES
+        if (price.kind, price.region) == (kind, region) and _names(model, price.model)
+    ]
     return max(found, key=lambda price: len(price.model), default=None)
 
 

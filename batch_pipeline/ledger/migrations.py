@@ -34,6 +34,14 @@ def record(ledger: LedgerConnection, key: str, tenant: str, file_digest: str) ->
         raise LedgerConflict(f"migration {key} belongs to another customer: give this one a key of its own")
 
 
+def created_at(ledger: LedgerConnection, key: str) -> datetime:
+    """When the ledger first heard of it: nothing of it was sent before."""
+    row = ledger.sql.execute("select created_at from migration where key = %s", (key,)).fetchone()
+    assert row is not None
+    at: datetime = row["created_at"]
+    return at
+
+
 def keys(ledger: LedgerConnection) -> list[str]:
     """Migrations that are not over, those longest untouched first."""
     rows = ledger.sql.execute("select key from migration where state <> 'erased' order by updated_at, key")

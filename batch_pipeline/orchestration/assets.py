@@ -320,7 +320,7 @@ def erased_files(context: dg.AssetExecutionContext, migration: MigrationsResourc
             metadata={
                 **comes_from("after", imported_records),
                 **figures(
-                    **vars(erased.objects),
+                    **vars(erased.objects) | {"kept": "; ".join(erased.objects.kept) or "nothing"},
                     kept_answers_erased=erased.kept_answers,
                     intermediate_files_erased=erased.intermediate_files,
                 ),

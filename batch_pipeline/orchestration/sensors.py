@@ -22,7 +22,7 @@ from batch_pipeline.orchestration.launching import runs_needed
 from batch_pipeline.orchestration.partitions import MIGRATIONS, NAME
 from batch_pipeline.orchestration.resources import MigrationsResource
 from batch_pipeline.providers.contract import BatchProvider
-from batch_pipeline.stages.context import provider_of
+from batch_pipeline.providers.registry import Setup, open_provider
 from batch_pipeline.stages.poll import Poll, poll
 
 # Read where the code location loads: Dagster wants the interval as a number in the definition.
@@ -157,8 +157,9 @@ class _Providers:
 
     def __call__(self, job: Job) -> BatchProvider:
         if job.migration not in self._made:
-            self._made[job.migration] = provider_of(
-                self._settings, self._catalogue.load(job.migration), self._aws
+            section = self._catalogue.load(job.migration).provider
+            self._made[job.migration] = open_provider(
+                Setup(section, self._settings, job.migration, self._aws)
             )
         return self._made[job.migration]
 

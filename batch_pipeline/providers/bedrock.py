@@ -6,7 +6,7 @@ outputs lie below `<output>/<job id>/` and are found by listing, never by guessi
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
-from batch_pipeline.errors import QuotaReached, TerminalError, TransientError
-from batch_pipeline.providers.aws import AwsClients
+from batch_pipeline.errors import ConfigurationError, QuotaReached, TerminalError, TransientError
+from batch_pipeline.provider_settings import BedrockProvider
+from batch_pipeline.providers.aws import AwsClients, clients
 from batch_pipeline.providers.aws_errors import (
     NO_ANSWER,
     NOT_REACHED,
@@ -26,8 +27,11 @@ from batch_pipeline.providers.aws_errors import (
     said,
 )
 from batch_pipeline.providers.bedrock_preflight import Preflight
+from batch_pipeline.providers.capabilities import BEDROCK, Capabilities
 from batch_pipeline.providers.contract import (
+    ENDED,
     Check,
+    ErasureCertificate,
     JobReport,
     JobRequest,
     LostAnswer,
@@ -36,16 +40,41 @@ from batch_pipeline.providers.contract import (
     RecordCounts,
     RefusedAnswer,
 )
+from batch_pipeline.providers.object_erasure import erase_prefix
+from batch_pipeline.providers.registry import Setup
 
 if TYPE_CHECKING:
     from mypy_boto3_bedrock.type_defs import ModelInvocationJobSummaryTypeDef
 
-ENDED: Final = frozenset({"Completed", "PartiallyCompleted", "Failed", "Stopped", "Expired"})
 INPUT_NAME: Final = "records.jsonl"
 # Words of a refusal that says: there is such a job, or such a token, already.
 _KNOWN_ALREADY: Final = ("in use", "already exists", "clientrequesttoken was used")
 # The clock of the ledger and that of the provider may differ by this much.
 _CLOCK_SKEW: Final = timedelta(minutes=15)
+
+
+def open_provider(setup: Setup) -> "Bedrock":
+    """Bedrock as the migration's file and the environment name it together.
+
+    Raises:
+        ConfigurationError: neither names the bucket or the role.
+    """
+    named, settings = setup.section, setup.settings
+    assert isinstance(named, BedrockProvider)
+    bucket = named.bucket or settings.bucket
+    role = named.role_arn or settings.role_arn
+    if bucket is None:
+        raise ConfigurationError("provider.bucket", "(not set)", "name it, or set BATCH_PIPELINE_BUCKET")
+    if role is None:
+        raise ConfigurationError("provider.role_arn", "(not set)", "name it, or set BATCH_PIPELINE_ROLE_ARN")
+    return Bedrock(
+        aws=setup.aws() if setup.aws else clients(),
+        bucket=bucket,
+        prefix=f"{named.prefix}/{setup.key}/",
+        role_arn=role,
+        bucket_owner=named.bucket_owner or settings.bucket_owner,
+        kms_key_id=named.kms_key_id,
+    )
 
 
 @dataclass(frozen=True)
@@ -58,6 +87,18 @@ class Bedrock:
     role_arn: str
     bucket_owner: str | None = None
     kms_key_id: str | None = None
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return BEDROCK
+
+    @property
+    def place_settings(self) -> str:
+        return "bucket, prefix, role or Region"
+
+    @property
+    def fingerprint(self) -> tuple[str, ...]:
+        return (self.role_arn, str(self.bucket_owner), str(self.kms_key_id))
 
     @property
     def account(self) -> str:
@@ -288,6 +329,10 @@ class Bedrock:
         except ValueError:
             raise LostAnswer("on-demand call: the answer is no JSON") from None
         return output
+
+    def erase(self, provider_ids: Sequence[str], since: datetime) -> ErasureCertificate:  # noqa: ARG002
+        """Whatever lies below this migration's prefix: nothing of it is anywhere else."""
+        return erase_prefix(self.aws.s3, self.bucket, self.prefix, self.bucket_owner)
 
 
 def _report(summary: Mapping[str, Any]) -> JobReport:

@@ -1,7 +1,18 @@
 """What a batch provider must do, and what it must promise.
 
-A provider turns prepared shards into jobs and jobs into output lines. It never retries a create call
-by itself: whether a lost answer may be sent again is the ledger's decision. It raises, for a call
+A provider turns prepared shards into jobs and jobs into output lines. Both are in our own format, whatever
+the provider's is: an adapter translates `{"recordId", "modelInput"}` while it uploads, and reads its
+provider's answers as lines `{"recordId", "modelInput"?, "modelOutput"}` or
+`{"recordId", "error": {"errorCode": <HTTP status>, "errorMessage"}}`. In those lines
+
+- a record the provider never began (expired, cancelled) has no line: it is owed again, its attempt is given
+  back where the job's status says that it was not begun;
+- an answer of status 4xx or 5xx is an error with that code, whatever else the line says;
+- 402 means that the account's credit or budget is used up, in whatever words it was said: the migration is
+  held, and the record is owed again.
+
+A provider never retries a create call by itself: whether a lost answer may be sent again is the ledger's
+decision. It raises, for a call
 
 - that was refused and may work later: `TransientError` (or `QuotaReached`: no room for another job),
 - that was refused for good: `TerminalError`,
@@ -10,18 +21,38 @@ by itself: whether a lost answer may be sent again is the ledger's decision. It 
 An on-demand call that the provider answers with an error raises `RefusedAnswer`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import BinaryIO, Literal, Protocol, Self
+from typing import BinaryIO, Final, Literal, Protocol, Self, get_args
 
-from batch_pipeline.errors import BatchPipelineError
+from batch_pipeline.errors import BatchPipelineError, TerminalError, TransientError
+from batch_pipeline.providers.capabilities import Capabilities
 
 Phase = Literal["running", "ended"]
+
+# How a job can end, in the words the ledger keeps; every adapter maps its provider's own onto them.
+#   Completed           all records were worked on; some or all may be errors
+#   PartiallyCompleted  time ran out after some records; the rest was begun or not, nobody says
+#   Expired             time ran out; a record without a line was never begun
+#   Stopped             cancelled by somebody; what was finished is kept, the rest was never begun
+#   Failed              refused as a whole before any record was worked on, nothing is paid
+EndedStatus = Literal["Completed", "PartiallyCompleted", "Expired", "Stopped", "Failed"]
+ENDED: Final[frozenset[str]] = frozenset(get_args(EndedStatus))
+# Those under which a record without a line was never begun: its attempt is not counted.
+NOT_BEGUN: Final[frozenset[str]] = frozenset({"Expired", "Stopped", "Failed"})
 
 
 class LostAnswer(BatchPipelineError):
     """A call left, and nothing came back that says what became of it."""
+
+
+class NotYetKnown(TransientError):
+    """Whether a request became a job cannot be said yet: a candidate has to end first."""
+
+
+class ResultsGone(TerminalError):
+    """The provider does not hold a job's answers any more."""
 
 
 class RefusedAnswer(BatchPipelineError):
@@ -57,7 +88,7 @@ class RecordCounts:
 
 @dataclass(frozen=True)
 class JobReport:
-    """What the provider says about one job."""
+    """What the provider says about one job; `status` of an ended one is an `EndedStatus`."""
 
     provider_id: str
     name: str
@@ -73,10 +104,10 @@ class JobReport:
 
 @dataclass(frozen=True)
 class OutputFile:
-    """One file of answers; `open` streams its bytes and may be called again."""
+    """One file of answers; `open` streams its lines and may be called again."""
 
     key: str
-    size: int
+    size: int = 0  # 0 where the provider does not say
 
 
 class ByteStream(Protocol):
@@ -87,12 +118,44 @@ class ByteStream(Protocol):
     def __exit__(self, *exc: object) -> None: ...
 
 
+@dataclass(frozen=True)
+class ErasureCertificate:
+    """Objects, versions or files that listings showed, that the server confirmed as deleted, and that a
+    listing after the last deletion still showed.
+
+    `kept` is what the provider gives no way to delete, in words, and until when: said, never claimed deleted.
+    """
+
+    listed: int
+    deleted: int
+    bytes: int
+    multipart_uploads_aborted: int
+    left: int
+    kept: Sequence[str] = ()
+
+
 class BatchProvider(Protocol):
     """One account at one provider, for one migration."""
 
     @property
+    def capabilities(self) -> Capabilities:
+        """Limits, recovery and promises of this provider."""
+
+    @property
     def account(self) -> str:
-        """Who pays: quotas and in-flight counts are shared by jobs of one account."""
+        """`<kind>:<who pays, where>`: quotas and in-flight counts are shared by jobs of one account."""
+
+    @property
+    def home(self) -> str:
+        """URI prefix of everything of this migration: `input_uri` and `output_uri` begin with it."""
+
+    @property
+    def place_settings(self) -> str:
+        """The settings `account` and `home` come from, as words for a message."""
+
+    @property
+    def fingerprint(self) -> tuple[str, ...]:
+        """Whatever else of the settings changes what a job does: part of its idempotency token."""
 
     def preflight(self, model: str) -> list["Check"]:
         """Look at everything a paid call for `model` needs, without paying."""
@@ -113,7 +176,11 @@ class BatchProvider(Protocol):
         """Start a paid job; return the provider's id."""
 
     def find(self, request: JobRequest, since: datetime) -> JobReport | None:
-        """The job that this very request started at or after `since`, if there is one."""
+        """The job that this very request started at or after `since`, if there is one.
+
+        Raises:
+            NotYetKnown: only the end of a job that may be it will tell; ask again later.
+        """
 
     def reports(self, since: datetime) -> Iterator[JobReport]:
         """All jobs of the account submitted at or after `since`, by pages."""
@@ -125,10 +192,14 @@ class BatchProvider(Protocol):
         """Ask for the end of a job; a job that is already over is no error."""
 
     def outputs(self, name: str, provider_id: str) -> list[OutputFile]:
-        """Files of answers the job has written, in a stable order."""
+        """Files of answers the job has written, in a stable order.
+
+        Raises:
+            ResultsGone: the job is over and its answers are no longer there; so may `open`.
+        """
 
     def open(self, file: OutputFile) -> ByteStream:
-        """A stream of one output file's bytes."""
+        """One output file as a stream of our own lines."""
 
     def answer(
         self, model: str, invocation_type: str, model_input: Mapping[str, object]
@@ -136,6 +207,16 @@ class BatchProvider(Protocol):
         """One paid on-demand call; the model's output as in a batch line's `modelOutput`.
 
         For Converse, `model_input` holds file bytes as bytes, not as base64 text.
+        """
+
+    def erase(self, provider_ids: Sequence[str], since: datetime) -> ErasureCertificate:
+        """Delete everything of this migration that the provider lets anybody delete, and look again.
+
+        `provider_ids` are the jobs the ledger knows, `since` is when the migration began: uploads and jobs a
+        lost ledger has forgotten are found by name. All jobs have ended. Safe to repeat.
+
+        Raises:
+            TerminalError: something that can be deleted is still there.
         """
 
 

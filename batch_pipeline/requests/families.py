@@ -98,7 +98,9 @@ CAPS: Final[tuple[ModelCap, ...]] = (
 def cap_of(model_id: str) -> ModelCap | None:
     """The caps known for a model, or None: nothing known is not nothing refused."""
     model = base_model(model_id)
-    return next((cap for cap in CAPS if model.startswith(cap.prefix)), None)
+    # Anthropic and Vertex name a Claude model without its maker, the gateway before a slash
+    names = (model, f"anthropic.{model}", model.replace("/", "."))
+    return next((cap for cap in CAPS if any(name.startswith(cap.prefix) for name in names)), None)
 
 
 def check_caps(

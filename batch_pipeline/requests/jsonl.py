@@ -6,12 +6,13 @@ order by their offsets: memory holds one batch of lines and 60 bytes per documen
 """
 
 import io
+import json
 import os
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any, Final
+from typing import IO, Final
 
 import polars as pl
 
@@ -80,7 +81,7 @@ def _write_unsorted(
     for batch in _batches(texts, wanted):
         framed = batch.select("md5", text=framed_text(pl.col("text")))
         buffer = io.BytesIO()
-        framed.select(shape).write_ndjson(buffer)
+        framed.select(shape).write_csv(buffer, include_header=False, quote_style="never")
         lengths = _line_lengths(buffer.getbuffer(), len(framed))
         target.write(buffer.getbuffer())
         frames.append(
@@ -109,23 +110,19 @@ def framed_text(text: pl.Expr) -> pl.Expr:
     return pl.concat_str(pl.lit(OPEN), text.str.replace_all(TAG, NEUTRAL + "$1"), pl.lit(CLOSE))
 
 
-def line_shape(builder: RequestBuilder) -> list[pl.Expr]:
-    """A request line as expressions over the columns `md5` and `text` (framed)."""
-    slot = object()
-    return [
-        (pl.lit(PREFIX) + pl.col("md5")).alias("recordId"),
-        _expression(builder.around(slot), slot).alias("modelInput"),
-    ]
+# What stands for the text while the shape of a body is learnt: no prompt holds it.
+_SLOT: Final = "\x00the text\x00"
 
 
-def _expression(value: Any, slot: object) -> pl.Expr:
-    if value is slot:
-        return pl.col("text")
-    if isinstance(value, dict):
-        return pl.struct([_expression(inner, slot).alias(key) for key, inner in value.items()])
-    if isinstance(value, list):
-        return pl.concat_list([_expression(inner, slot) for inner in value])
-    return pl.lit(value)
+def line_shape(builder: RequestBuilder) -> pl.Expr:
+    """A request line as an expression over the columns `md5` and `text` (framed)."""
+    written = json.dumps(builder.around(_SLOT), ensure_ascii=False, separators=(",", ":"))
+    head, tail = written.split(json.dumps(_SLOT))
+    text = pl.struct(t="text").struct.json_encode().str.strip_prefix('{"t":').str.strip_suffix("}")
+    start = '{"recordId":"' + PREFIX
+    return pl.concat_str(
+        pl.lit(start), pl.col("md5"), pl.lit(f'","modelInput":{head}'), text, pl.lit(tail + "}")
+    )
 
 
 def _line_lengths(lines: memoryview, expected: int) -> list[int]:

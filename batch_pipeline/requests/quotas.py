@@ -4,6 +4,7 @@ The table holds the lowest value seen for each quota, so that a plan made with i
 account; a migration file overrides what its own account is granted.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Final, Self
@@ -50,10 +51,10 @@ class BatchLimits(BaseModel):
 
 @dataclass(frozen=True)
 class Quota:
-    """The limits of the models whose bare id starts with `prefix`."""
+    """Where the models whose bare id starts with `prefix` differ from the rest of their provider."""
 
     prefix: str
-    limits: BatchLimits
+    limits: Mapping[str, int]
     source: str
     seen: date
 
@@ -63,28 +64,23 @@ _SEEN: Final = date(2026, 11, 30)
 QUOTAS: Final[tuple[Quota, ...]] = (
     Quota(
         "amazon.nova-lite",
-        BatchLimits(max_job_bytes=100 * GB),
+        {"max_job_bytes": 100 * GB},
         "contracts/bedrock.md section 2.1: job size 100 GB for Nova Lite and Pro (field report)",
         _SEEN,
     ),
     Quota(
         "amazon.nova-pro",
-        BatchLimits(max_job_bytes=100 * GB),
+        {"max_job_bytes": 100 * GB},
         "contracts/bedrock.md section 2.1: job size 100 GB for Nova Lite and Pro (field report)",
-        _SEEN,
-    ),
-    Quota(
-        "",
-        BatchLimits(),
-        "contracts/bedrock.md section 2.1: lowest of the values seen; read the account's own",
         _SEEN,
     ),
 )
 
 
-def limits_of(model_id: str, **overrides: int) -> BatchLimits:
-    """The limits of a model, with those a migration file sets itself. Raises pydantic's
-    ValidationError where an override has no such field or contradicts another limit."""
+def limits_of(model_id: str, granted: Mapping[str, int] | None = None, **overrides: int) -> BatchLimits:
+    """The limits of a model: what its provider grants (Amazon Bedrock's lowest where none is given), where the
+    model differs from that, and what a migration file sets itself. Raises pydantic's ValidationError where an
+    override has no such field or contradicts another limit."""
     model = base_model(model_id)
-    default = next(quota.limits for quota in QUOTAS if model.startswith(quota.prefix))
-    return BatchLimits.model_validate(default.model_dump() | overrides)
+    own: Mapping[str, int] = next((quota.limits for quota in QUOTAS if model.startswith(quota.prefix)), {})
+    return BatchLimits.model_validate({**(granted or {}), **own, **overrides})

@@ -1,6 +1,6 @@
 """What every stage works with: one migration, its files, the ledger, the provider."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Protocol
 
 import psycopg
 
+from batch_pipeline.costs.prices import Price, Route, price_of
 from batch_pipeline.errors import ConfigurationError, TransientError
 from batch_pipeline.ledger import migrations
 from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.migration import Catalogue, Migration
-from batch_pipeline.providers.bedrock import Bedrock
+from batch_pipeline.provider_settings import ProviderSection
+from batch_pipeline.providers.capabilities import CAPABILITIES
+from batch_pipeline.providers.contract import BatchProvider
+from batch_pipeline.providers.registry import Setup, open_provider
 from batch_pipeline.requests.bodies import RequestBuilder
-from batch_pipeline.requests.families import InvocationType, family_of, invocation_type
 from batch_pipeline.requests.quotas import BatchLimits, limits_of
 from batch_pipeline.settings import Settings
 from batch_pipeline.tasks.base import Task
@@ -55,12 +58,21 @@ class Context:
         return self.migration.key
 
     @cached_property
-    def provider(self) -> Bedrock:
-        provider = provider_of(self.settings, self.migration, self.aws)
+    def provider(self) -> BatchProvider:
+        provider = self._opened(self.migration.provider)
         self._require_same_place(provider)
         return provider
 
-    def _require_same_place(self, provider: Bedrock) -> None:
+    @cached_property
+    def on_demand_provider(self) -> BatchProvider:
+        """Who answers single calls; the batch's provider unless the file names another."""
+        other = self.migration.on_demand.provider
+        return self.provider if other is None else self._opened(other)
+
+    def _opened(self, section: ProviderSection) -> BatchProvider:
+        return open_provider(Setup(section, self.settings, self.key, self.aws))
+
+    def _require_same_place(self, provider: BatchProvider) -> None:
         """What was sent lies where file and environment pointed then: another place would lose it."""
         row = self.ledger.sql.execute(
             "select account, input_uri from job where migration = %s and state <> 'void' "
@@ -70,7 +82,7 @@ class Context:
         if row is not None:
             before = row["input_uri"].partition(f"/{self.key}/input/")[0]
             raise ConfigurationError(
-                "bucket, prefix, role or Region",
+                provider.place_settings,
                 f"{provider.home} of {provider.account}",
                 f"jobs of migration {self.key} lie below {before}/{self.key}/ of {row['account']}: put the "
                 "settings back until it has ended; what lies there would neither be read nor erased",
@@ -81,55 +93,41 @@ class Context:
         """The model's quotas with the migration's own overrides."""
         return limits_of(
             self.migration.provider.model,
+            CAPABILITIES[self.migration.provider.kind].limits.as_quotas(),
             **self.migration.provider.quotas.model_dump(exclude_none=True),
         )
 
     @cached_property
     def batch_requests(self) -> RequestBuilder:
         provider = self.migration.provider
-        return RequestBuilder.for_model(provider.model, self.task.prompt, provider.max_output_tokens)
-
-    @property
-    def on_demand_model(self) -> str:
-        return self.migration.on_demand.model or self.migration.provider.model
-
-    @cached_property
-    def on_demand_requests(self) -> RequestBuilder:
         return RequestBuilder.for_model(
-            self.on_demand_model, self.task.prompt, self.migration.provider.max_output_tokens
+            provider.model, self.task.prompt, provider.max_output_tokens, provider.kind
         )
 
     @property
-    def invocation_type(self) -> InvocationType:
-        return invocation_type(family_of(self.migration.provider.model))
+    def on_demand_model(self) -> str:
+        return self.migration.on_demand.model or self.migration.on_demand_provider.model
 
+    @cached_property
+    def on_demand_requests(self) -> RequestBuilder:
+        section = self.migration.on_demand_provider
+        return RequestBuilder.for_model(
+            self.on_demand_model, self.task.prompt, section.max_output_tokens, section.kind
+        )
 
-def provider_of(
-    settings: Settings, migration: Migration, aws: "Callable[[], AwsClients] | None" = None
-) -> Bedrock:
-    """The provider as the migration's file and the environment name it together.
+    @property
+    def invocation_type(self) -> str:
+        """The dialect of the batch's bodies: on Bedrock the very word its API takes."""
+        return self.batch_requests.dialect.name
 
-    Raises:
-        ConfigurationError: neither names the bucket or the role.
-    """
-    # boto3 costs a third of a second to import, and definitions load without it
-    from batch_pipeline.providers.aws import clients  # noqa: PLC0415
-
-    named = migration.provider
-    bucket = named.bucket or settings.bucket
-    role = named.role_arn or settings.role_arn
-    if bucket is None:
-        raise ConfigurationError("provider.bucket", "(not set)", "name it, or set BATCH_PIPELINE_BUCKET")
-    if role is None:
-        raise ConfigurationError("provider.role_arn", "(not set)", "name it, or set BATCH_PIPELINE_ROLE_ARN")
-    return Bedrock(
-        aws=aws() if aws else clients(),
-        bucket=bucket,
-        prefix=f"{named.prefix}/{migration.key}/",
-        role_arn=role,
-        bucket_owner=named.bucket_owner or settings.bucket_owner,
-        kms_key_id=named.kms_key_id,
-    )
+    @property
+    def prices(self) -> Mapping[Route, Price | None]:
+        """What the model of each route costs, as far as it is known."""
+        batch, single = self.migration.provider, self.migration.on_demand_provider
+        return {
+            "batch": price_of(batch.model, batch.kind) if batch.is_priced else None,
+            "on_demand": price_of(self.on_demand_model, single.kind) if single.is_priced else None,
+        }
 
 
 @contextmanager

@@ -31,8 +31,6 @@ from batch_pipeline.ledger import documents, migrations, on_demand
 from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.ledger.on_demand import OwedCall
 from batch_pipeline.providers.contract import LostAnswer, RefusedAnswer
-from batch_pipeline.requests.bodies import converse_call
-from batch_pipeline.requests.families import family_of, invocation_type
 from batch_pipeline.settings import Settings
 from batch_pipeline.stages.context import Context, open_context
 from batch_pipeline.stages.vision import vision_blocks
@@ -41,7 +39,7 @@ _RETRY_LATER = frozenset({408, 424, 429, 500, 502, 503, 504})
 _MOST_BUSY_ANSWERS = 8
 _CHUNK = 200
 # Refusals that are not about the document: the next one would be refused as well.
-_NOT_ABOUT_THE_DOCUMENT = frozenset({401, 403, 404})
+_NOT_ABOUT_THE_DOCUMENT = frozenset({401, 402, 403, 404})
 # So many first calls refused, and none answered: the next ones would be refused as well.
 _MOST_REFUSALS = 5
 _LEDGER_TRIES = 30
@@ -85,7 +83,8 @@ class Courier:
         self._context = context
         self._stop = stop
         # made before the first intent: nothing may fail between an intent and its call
-        self._provider = context.provider
+        self._provider = context.on_demand_provider
+        self._dialect = context.on_demand_requests.dialect
         self._url = context.settings.database_url.get_secret_value()
         self._pace = _Pace(context.migration.on_demand.tokens_per_minute)
         self._local = threading.local()
@@ -172,13 +171,12 @@ class Courier:
             return
         context, ledger = self._context, self._ledger()
         model = context.on_demand_model
-        kind = invocation_type(family_of(model))
-        model_input = converse_call(request.model_input) if kind == "Converse" else request.model_input
+        model_input = self._dialect.for_sdk(request.model_input)
         self._pace.take(request.tokens)
         for busy in range(_MOST_BUSY_ANSWERS):
             call = on_demand.intend(ledger, context.key, request.record_id, model)
             try:
-                output = self._provider.answer(model, kind, model_input)
+                output = self._provider.answer(model, self._dialect.name, model_input)
             except RefusedAnswer as error:
                 if error.code in _RETRY_LATER and busy + 1 < _MOST_BUSY_ANSWERS and not self._stop.is_set():
                     on_demand.unsent(ledger, call)

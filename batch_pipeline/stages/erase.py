@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 
 from batch_pipeline.ledger import jobs, migrations, on_demand
-from batch_pipeline.privacy.erasure import ErasureCertificate, erase_prefix
+from batch_pipeline.providers.contract import ErasureCertificate
 from batch_pipeline.stages.context import Context
 
 
@@ -21,12 +21,15 @@ def erase(context: Context) -> Erased:
 
     Call only when the migration's sums close. Safe to repeat.
     """
-    provider = context.provider
-    certificate = erase_prefix(provider.aws.s3, provider.bucket, provider.prefix, provider.bucket_owner)
+    sent = jobs.jobs(context.ledger, context.key)
+    certificate = context.provider.erase(
+        [job.provider_id for job in sent if job.provider_id is not None],
+        migrations.created_at(context.ledger, context.key),
+    )
     before = migrations.report(context.ledger, context.key).get("erased")
     if before and not certificate.listed:
         # erased by a run that was killed before it could say so: what that one listed and deleted stands
-        certificate = ErasureCertificate(**{**before, "left": certificate.left})
+        certificate = ErasureCertificate(**{**before, "left": certificate.left, "kept": certificate.kept})
     answers = on_demand.erase_lines(context.ledger, context.key)
     with context.ledger.transaction():
         jobs.advance(context.ledger, context.key, "imported", "erased")

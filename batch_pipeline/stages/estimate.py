@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
-from batch_pipeline.costs.prices import price_of, rates
+from batch_pipeline.costs.prices import rates
 from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.dedup import dedup
 from batch_pipeline.stages.raw import read_raw
@@ -34,7 +34,7 @@ def estimate(context: Context) -> dict[str, Any]:
         "input tokens of batch, estimated": tokens,
         "output tokens of batch, estimated": answers,
     }
-    price = price_of(context.migration.provider.model)
+    price = context.prices["batch"]
     if price is None:
         return {**figures, "cost, estimated": "unknown: the price table does not hold this model"}
     rate = rates(price, "batch")

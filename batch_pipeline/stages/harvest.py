@@ -5,21 +5,21 @@ Only the outcome of each record goes to the ledger here; the answers stay in the
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from batch_pipeline.answers.classify import code_of
+from batch_pipeline.answers.classify import PAYMENT_REQUIRED, code_of
 from batch_pipeline.answers.envelope import Answer, Corrupt, RecordError, read
-from batch_pipeline.answers.lines import iter_lines
+from batch_pipeline.answers.lines import Line, iter_lines
 from batch_pipeline.answers.messages import without_content
 from batch_pipeline.ledger import jobs, migrations, settlement
 from batch_pipeline.ledger.jobs import Job
 from batch_pipeline.ledger.settlement import JobSettlement, RecordOutcome
+from batch_pipeline.providers.contract import NOT_BEGUN, OutputFile, ResultsGone
 from batch_pipeline.requests.digests import document_digest
 from batch_pipeline.stages.context import Context
 
-# Statuses under which a record without a line was never begun: its attempt is not counted.
-_NOT_BEGUN = frozenset({"Expired", "Stopped", "Failed"})
+_GONE = "answers the provider does not hold any more"
 
 
 @dataclass
@@ -49,26 +49,25 @@ class _NothingUsable(Exception):
 def _settle(context: Context, job: Job) -> Harvest | None:
     """Settle one job; None where a person must look at its output first."""
     oddities: Counter[str] = Counter()
+    errors: dict[str, RecordOutcome] = {}
     requested = _requested(context, job)
     try:
         with context.ledger.transaction():
             settled = settlement.settle(
                 context.ledger,
                 job,
-                _outcomes(context, job, requested, oddities),
+                _outcomes(context, job, requested, oddities, errors),
                 context.migration.limits.attempts,
-                count_attempt=job.provider_status not in _NOT_BEGUN,
+                count_attempt=job.provider_status not in NOT_BEGUN,
             )
-            if settled.missing == settled.requested and _did_work(job):
+            if _did_work(job) and (settled.missing == settled.requested or oddities[_GONE]):
                 _ask_once(context, job, oddities)
-            _hold_if_hopeless(context, job, settled)
+            _hold_if_hopeless(context, job, settled, errors)
     except _NothingUsable as found:
         migrations.hold_once(context.ledger, context.key, found.about, str(found))
         return None
-    if oddities:
-        migrations.note(
-            context.ledger, context.key, "oddities in output", {"job": job.name, **dict(oddities)}
-        )
+    if odd := {what: count for what, count in oddities.items() if count}:
+        migrations.note(context.ledger, context.key, "oddities in output", {"job": job.name, **odd})
     return Harvest(job.name, job.provider_status or "", settled, oddities)
 
 
@@ -76,7 +75,7 @@ def _did_work(job: Job) -> bool:
     """Whether the provider may have worked on the job; one that ran out of time says if it had not."""
     if job.provider_status == "PartiallyCompleted":
         return (job.counts or {}).get("processed") != 0
-    return job.provider_status not in _NOT_BEGUN
+    return job.provider_status not in NOT_BEGUN
 
 
 def _ask_once(context: Context, job: Job, oddities: Counter[str]) -> None:
@@ -85,9 +84,10 @@ def _ask_once(context: Context, job: Job, oddities: Counter[str]) -> None:
     The job stays as it is, so that its output is read again once the cause is mended; the second time
     its records are owed again.
     """
-    odd = "; ".join(f"{count} {what}" for what, count in oddities.items()) or "no lines at all"
+    odd = "; ".join(f"{count} {what}" for what, count in oddities.items() if count) or "no lines at all"
+    part = "some" if oddities[_GONE] else "any"
     why = (
-        f"job {job.name} ended as {job.provider_status} and its output holds nothing usable for any of its "
+        f"job {job.name} ended as {job.provider_status} and its output holds nothing usable for {part} of its "
         f"{job.records} records ({odd}). It may have been paid. To go on reads its output once more, and what "
         "it still lacks is sent and paid again"
     )
@@ -108,43 +108,64 @@ def _requested(context: Context, job: Job) -> dict[str, str]:
 
 
 def _outcomes(
-    context: Context, job: Job, requested: dict[str, str], oddities: Counter[str]
+    context: Context,
+    job: Job,
+    requested: dict[str, str],
+    oddities: Counter[str],
+    errors: dict[str, RecordOutcome],
 ) -> Iterator[RecordOutcome]:
-    """One outcome per record that has a usable line: the first answer wins, else the last error."""
-    errors: dict[str, RecordOutcome] = {}
+    """One outcome per record that has a usable line: the first answer wins, else the last error.
+
+    `errors` is filled on the way, for who looks at what the refusals have in common.
+    """
     answered: set[str] = set()
     assert job.provider_id is not None
-    for file in context.provider.outputs(job.name, job.provider_id):
-        with context.provider.open(file) as stream:
-            for line in iter_lines(stream):
-                entry = Corrupt("longer than any answer") if line.cut else read(line.data)
-                oddity = _oddity(entry, requested, answered)
-                if oddity is not None:
-                    oddities[oddity] += 1
-                elif isinstance(entry, RecordError):
-                    errors[entry.record_id] = _refusal(entry)
-                elif isinstance(entry, Answer):
-                    answered.add(entry.record_id)
-                    yield RecordOutcome(
-                        entry.record_id,
-                        "answered",
-                        input_tokens=entry.input_tokens,
-                        output_tokens=entry.output_tokens,
-                    )
+    echoed = context.provider.capabilities.echoes_input
+    for line in _lines(context, job.name, job.provider_id, oddities):
+        entry = Corrupt("longer than any answer") if line.cut else read(line.data)
+        oddity = _oddity(entry, requested, answered, echoed=echoed)
+        if oddity is not None:
+            oddities[oddity] += 1
+        elif isinstance(entry, RecordError):
+            errors[entry.record_id] = _refusal(entry)
+        elif isinstance(entry, Answer):
+            answered.add(entry.record_id)
+            yield RecordOutcome(
+                entry.record_id,
+                "answered",
+                input_tokens=entry.input_tokens,
+                output_tokens=entry.output_tokens,
+            )
     yield from (error for record_id, error in errors.items() if record_id not in answered)
 
 
+def _lines(context: Context, name: str, provider_id: str, oddities: Counter[str]) -> Iterator[Line]:
+    """Every output line of a job; what the provider has let go is counted, and the rest is read."""
+    files: list[OutputFile] = []
+    try:
+        files = context.provider.outputs(name, provider_id)
+    except ResultsGone:
+        oddities[_GONE] += 1
+    for file in files:
+        try:
+            with context.provider.open(file) as stream:
+                yield from iter_lines(stream)
+        except ResultsGone:
+            oddities[_GONE] += 1
+
+
 def _oddity(
-    entry: Answer | RecordError | Corrupt, requested: dict[str, str], answered: set[str]
+    entry: Answer | RecordError | Corrupt, requested: dict[str, str], answered: set[str], *, echoed: bool
 ) -> str | None:
-    """Why a line does not count, or None where it does. An answer must repeat what was asked."""
+    """Why a line does not count, or None where it does. An answer must repeat what was asked, where its
+    provider repeats it at all."""
     if isinstance(entry, Corrupt):
         return "corrupt lines"
     if entry.record_id not in requested:
         return "unknown record ids"
     if entry.record_id in answered:
         return "duplicate record ids"
-    if isinstance(entry, Answer) and not _echoes(entry, requested[entry.record_id]):
+    if echoed and isinstance(entry, Answer) and not _echoes(entry, requested[entry.record_id]):
         return "echoed input differs"
     return None
 
@@ -165,16 +186,26 @@ def _refusal(error: RecordError) -> RecordOutcome:
     )
 
 
-def _hold_if_hopeless(context: Context, job: Job, settled: JobSettlement) -> None:
+def _hold_if_hopeless(
+    context: Context, job: Job, settled: JobSettlement, errors: Mapping[str, RecordOutcome]
+) -> None:
     """Stop before the next job is paid for when this one shows that it would fail the same way."""
-    if settled.answered:
+    unpaid = [one for one in errors.values() if one.code == PAYMENT_REQUIRED]
+    if unpaid:
+        migrations.hold(
+            context.ledger,
+            context.key,
+            f"job {job.name}: {len(unpaid)} of {settled.requested} records were refused because the account's "
+            f"credit or budget is used up ({unpaid[0].message}). They are owed again: fill it up, then resume",
+        )
+    if unpaid or settled.answered:
         return
     if job.provider_status == "Failed":
         migrations.hold(
             context.ledger,
             context.key,
             f"job {job.name} ({settled.requested} records) failed as a whole and cost nothing: "
-            f"{job.message or 'the provider gave no reason'}",
+            f"{without_content(job.message) if job.message else 'the provider gave no reason'}",
         )
     elif settled.permanent == settled.requested:
         kinds = settlement.error_kinds(context.ledger, job)

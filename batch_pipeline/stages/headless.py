@@ -35,8 +35,11 @@ def checks(context: Context) -> list[Check]:
     Raises:
         ConfigurationError: a model, the bucket or the role is none that can be used.
     """
-    batch, _ = context.batch_requests, context.on_demand_requests
-    return context.provider.preflight(batch.model)
+    batch, single = context.batch_requests, context.on_demand_requests
+    found = context.provider.preflight(batch.model)
+    if context.on_demand_provider is not context.provider:
+        found += context.on_demand_provider.preflight(single.model)
+    return found
 
 
 def preflight(context: Context) -> None:

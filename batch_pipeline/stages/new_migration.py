@@ -7,6 +7,7 @@ import yaml
 
 from batch_pipeline.errors import ConfigurationError, NeedsPerson
 from batch_pipeline.migration import Catalogue, Migration
+from batch_pipeline.provider_settings import Kind
 from batch_pipeline.sources.base import open_source
 from batch_pipeline.sources.csv_folder import propose
 from batch_pipeline.sources.recognition import propose_payloads
@@ -22,7 +23,14 @@ class NewFile:
 
 
 def write_new(
-    folder: Path, key: str, export: Path, tenant: str, system: str, model: str, timezone: str | None
+    folder: Path,
+    key: str,
+    export: Path,
+    tenant: str,
+    system: str,
+    model: str,
+    timezone: str | None,
+    kind: Kind = "bedrock",
 ) -> NewFile:
     """Write `<folder>/<key>.yaml`, complete but for what only a person knows.
 
@@ -43,7 +51,7 @@ def write_new(
     content = {
         "tenant": tenant,
         "source": proposed.source,
-        "provider": {"kind": "bedrock", "model": model},
+        "provider": {"kind": kind, "model": model},
         "start": {"when": "by_hand", "timezone": timezone or "UTC"},
     }
     with atomic_path(path) as partial:

@@ -3,7 +3,7 @@
 import io
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -49,14 +49,14 @@ def parse(context: Context) -> ParsedCvs:
     statuses: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     tokens = [0, 0]
-    for number, (name, model, lines, expected) in enumerate(_sources(context)):
+    for number, (model, lines, expected, digest_of) in enumerate(_sources(context)):
         settled = write_parsed(
             lines,
             expected,
             fresh / f"{number:05}.parquet",
             task=context.task,
             model=model,
-            digest_of=_asked_by_us if name == "calls" else document_digest,
+            digest_of=digest_of,
         )
         statuses.update(settled.by_outcome)
         reasons.update(settled.by_reason)
@@ -128,23 +128,29 @@ def _write_copies(context: Context, folder: Path) -> Counter[str]:
     return Counter(copies["status"].to_list())
 
 
-def _asked_by_us(_model_input: bytes) -> str:
-    """On-demand answers are kept without their input: the process that asked wrote the line itself."""
+def _not_echoed(_model_input: bytes) -> str:
+    """Some providers do not repeat what they were asked, and single answers are kept without their input: the
+    process that asked wrote the line itself."""
     return ""
 
 
-_Source = tuple[str, str, Iterator[Line], dict[str, Expected]]
+_Source = tuple[str, Iterator[Line], dict[str, Expected], Callable[[bytes], str]]
 
 
 def _sources(context: Context) -> Iterator[_Source]:
     for job in jobs.jobs(context.ledger, context.key, "collected", "imported"):
         expected = _expected(context, "answered_by_job = %s", job.id)
-        if expected:
-            yield job.name, job.model, _job_lines(context, job), expected
+        if expected and context.provider.capabilities.echoes_input:
+            yield job.model, _job_lines(context, job), expected, document_digest
+        elif expected:
+            yield job.model, _job_lines(context, job), _without_digest(expected), _not_echoed
     calls = _expected(context, "answered_by_call is not null and %s", True)
     if calls:
-        asked = {record_id: Expected(sent.md5, "") for record_id, sent in calls.items()}
-        yield "calls", context.on_demand_model, _call_lines(context), asked
+        yield context.on_demand_model, _call_lines(context), _without_digest(calls), _not_echoed
+
+
+def _without_digest(expected: dict[str, Expected]) -> dict[str, Expected]:
+    return {record_id: Expected(sent.md5, "") for record_id, sent in expected.items()}
 
 
 def _expected(context: Context, condition: str, value: object) -> dict[str, Expected]:

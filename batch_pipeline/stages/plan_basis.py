@@ -13,9 +13,11 @@ def plan_basis(context: Context) -> str:
     migration = context.migration
     basis = {
         "source": migration.source,
+        "provider": (migration.provider.kind, migration.on_demand_provider.kind),
         "model": migration.provider.model,
         "on_demand_model": context.on_demand_model,
         "max_output_tokens": migration.provider.max_output_tokens,
+        "on_demand_max_output_tokens": migration.on_demand_provider.max_output_tokens,
         "limits": context.limits.model_dump(),
         "prompt": context.batch_requests.prompt_version,
         "reuse_identical_text": migration.reuse_identical_text,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from batch_pipeline.costs.prices import Route, price_of
+from batch_pipeline.costs.prices import Route
 from batch_pipeline.costs.report import Usage, cost
 from batch_pipeline.ledger import documents, migrations
 from batch_pipeline.stages.context import Context
@@ -55,10 +55,7 @@ def cost_report(context: Context) -> Mapping[str, Any]:
     references = kept.get("deduped_cvs", {}).get("cv_references", asked)
     report = cost(
         used,
-        {
-            "batch": price_of(context.migration.provider.model),
-            "on_demand": price_of(context.on_demand_model),
-        },
+        context.prices,
         documents=asked,
         references=references,
     )

@@ -8,7 +8,8 @@ Every write is in `ledger/`; the order of them is here. A process may die betwee
 
 An intent that was marked sent and not accepted is looked up at the provider by name and token. Found:
 adopted. Not found: sent again with the same token, which the provider answers with the first job if
-there is one after all.
+there is one after all. A provider that honours no token is first given the time to show its job; one
+that can tell only from a job's answers is asked again until that job has ended, and nothing is sent meanwhile.
 """
 
 import hashlib
@@ -21,7 +22,8 @@ import polars as pl
 from batch_pipeline.errors import LedgerConflict, QuotaReached, TerminalError, TransientError
 from batch_pipeline.ledger import documents, jobs, migrations
 from batch_pipeline.ledger.jobs import Job, Reservation
-from batch_pipeline.providers.contract import JobRequest, LostAnswer
+from batch_pipeline.providers.contract import JobRequest, LostAnswer, NotYetKnown
+from batch_pipeline.providers.job_names import job_name
 from batch_pipeline.requests.shard_body import ShardBody
 from batch_pipeline.requests.shards import plan
 from batch_pipeline.stages.context import Context
@@ -29,9 +31,6 @@ from batch_pipeline.stages.harvest import Harvest, harvest
 
 # A full quota is looked at again after this long, or as soon as a job of the account ends.
 _QUOTA_PAUSE_SECONDS = 60.0
-_NAME_LIMIT = 63
-# A job is in the provider's list at once as far as anybody has seen; this leaves room for a slow one.
-_SHOWN_WITHIN = timedelta(minutes=5)
 # Jobs older than any that can still be running (168 hours) need not be looked for.
 _FORGOTTEN_WITHIN = timedelta(hours=168)
 
@@ -46,6 +45,7 @@ class Submission:
     accepted: int = 0
     waiting: int = 0
     moved_to_on_demand: int = 0
+    doubtful: set[int] = field(default_factory=set)  # ids of intents nothing can be done about now
 
 
 def submit(context: Context) -> Submission:
@@ -79,7 +79,22 @@ def _may_send(context: Context) -> bool:
 def _resolve_doubts(context: Context, done: Submission) -> None:
     for job in jobs.jobs(context.ledger, context.key, "intent"):
         if job.sent_at is not None:
-            done.adopted += _adopt(context, job)
+            done.adopted += _adopt_or_wait(context, job, done)
+
+
+def _adopt_or_wait(context: Context, job: Job, done: Submission) -> bool:
+    """Adopt where the provider can say; an intent it cannot speak of yet is left alone for a while."""
+    try:
+        return _adopt(context, job)
+    except NotYetKnown:
+        _leave_in_doubt(context, job, _QUOTA_PAUSE_SECONDS, done)
+        return False
+
+
+def _leave_in_doubt(context: Context, job: Job, seconds: float, done: Submission) -> None:
+    jobs.delay(context.ledger, job, seconds)
+    done.doubtful.add(job.id)
+    done.waiting = len(done.doubtful)
 
 
 def _adopt(context: Context, job: Job) -> bool:
@@ -100,12 +115,14 @@ def _give_up_outdated(context: Context, done: Submission) -> None:
     again, unless the job turns out to exist."""
     now = (context.migration.provider.model, context.invocation_type)
     for job in jobs.jobs(context.ledger, context.key, "intent"):
-        if (job.model, job.invocation_type) == now:
+        if (job.model, job.invocation_type) == now or job.id in done.doubtful:
             continue
-        if _adopt(context, job):
+        if _adopt_or_wait(context, job, done):
             done.adopted += 1
             continue
-        _require_time_to_be_found(job)
+        if job.id in done.doubtful:
+            continue
+        _require_time_to_be_found(context, job)
         jobs.void(context.ledger, job)
 
 
@@ -189,18 +206,6 @@ def _reservation(context: Context, lines: pl.DataFrame) -> Reservation:
     )
 
 
-def job_name(key: str, digest: str, attempt: int) -> str:
-    """At most 63 characters; where it must be cut, the key is cut, never the part that is unique.
-
-    A cut key is marked by its own hash, so that two long keys with one beginning differ.
-    """
-    tail = f"-{digest[:16]}-a{attempt}"
-    room = _NAME_LIMIT - len("bp-") - len(tail)
-    if len(key) > room:
-        key = f"{key[: room - 9].rstrip('-')}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
-    return f"bp-{key}{tail}"
-
-
 def job_token(context: Context, name: str, digest: str, attempt: int) -> str:
     """Idempotency token: a hash of everything that changes the job, 64 hex digits."""
     settings = context.migration.provider
@@ -213,11 +218,9 @@ def job_token(context: Context, name: str, digest: str, attempt: int) -> str:
         context.invocation_type,
         provider.input_uri(name),
         provider.output_uri(name),
-        provider.role_arn,
-        str(provider.bucket_owner),
+        *provider.fingerprint,
         digest,
         str(settings.timeout_hours),
-        str(settings.kms_key_id),
         str(attempt),
     )
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
@@ -229,12 +232,16 @@ def _send(context: Context, done: Submission) -> None:
         context.progress("jobs sent", number, len(intents))
         if number and not _may_send(context):
             return  # paused, cancelled or held meanwhile
+        if job.id in done.doubtful:
+            continue
         most = context.limits.max_jobs_in_flight
         if jobs.room(context.ledger, context.key, job.account, job.model, most) <= 0:
             _wait(context, intents[number:], done)
             return
-        if _adopt(context, job):
+        if _adopt_or_wait(context, job, done):
             done.adopted += 1
+            continue
+        if job.id in done.doubtful or _must_be_looked_for_again(context, job, done):
             continue
         try:
             _send_one(context, job)
@@ -245,16 +252,27 @@ def _send(context: Context, done: Submission) -> None:
     context.progress("jobs sent", len(intents), len(intents))
 
 
+def _must_be_looked_for_again(context: Context, job: Job, done: Submission) -> bool:
+    """Sent once, not found, and its provider would start a second job: it has its time to show the first."""
+    if context.provider.capabilities.resend == "token":
+        return False
+    left = _time_to_be_found(context, job)
+    if left is None:
+        return False
+    _leave_in_doubt(context, job, left.total_seconds() + 1, done)
+    return True
+
+
 def _wait(context: Context, intents: Sequence[Job], done: Submission) -> None:
     for job in intents:
         jobs.delay(context.ledger, job, _QUOTA_PAUSE_SECONDS)
-    done.waiting = len(intents)
+    done.waiting = len(done.doubtful | {job.id for job in intents})
 
 
 def _send_one(context: Context, job: Job) -> None:
     lines = request_lines(context, _records_of(context, job))
     if shard_digest(lines) != job.shard_digest:
-        _require_time_to_be_found(job)
+        _require_time_to_be_found(context, job)
         jobs.void(context.ledger, job)
         raise LedgerConflict(
             f"job {job.name}: the requests in this workspace are not those it was reserved for; it was never "
@@ -271,7 +289,7 @@ def _send_one(context: Context, job: Job) -> None:
     except TerminalError as error:
         if _adopt(context, job):
             return
-        _require_time_to_be_found(job)
+        _require_time_to_be_found(context, job)
         with context.ledger.transaction():
             jobs.void(context.ledger, job)
             migrations.hold(context.ledger, context.key, str(error))
@@ -282,16 +300,25 @@ def _send_one(context: Context, job: Job) -> None:
         jobs.accept(context.ledger, job, provider_id)
 
 
-def _require_time_to_be_found(job: Job) -> None:
+def _time_to_be_found(context: Context, job: Job) -> timedelta | None:
+    """How long the provider still has to show the job of an intent that left before; None: long enough."""
+    if job.sent_at is None:
+        return None
+    left = job.sent_at + context.provider.capabilities.shown_within - datetime.now(UTC)
+    return left if left > timedelta() else None
+
+
+def _require_time_to_be_found(context: Context, job: Job) -> None:
     """An intent that left once before is given up only when the provider had time to show its job.
 
     Raises:
         TransientError: not yet; run again later.
     """
-    if job.sent_at is not None and datetime.now(UTC) - job.sent_at < _SHOWN_WITHIN:
+    if _time_to_be_found(context, job) is not None:
+        minutes = context.provider.capabilities.shown_within.seconds // 60
         raise TransientError(
             f"job {job.name} left {job.sent_at:%H:%M:%S} UTC without an answer and the provider does not show it "
-            f"yet; whether it exists is certain {_SHOWN_WITHIN.seconds // 60} minutes after that: run again then"
+            f"yet; whether it exists is certain {minutes} minutes after that: run again then"
         )
 
 

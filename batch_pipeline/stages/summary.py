@@ -67,5 +67,6 @@ def summary(ledger: LedgerConnection, key: str) -> Tables:
         tables["erased"] = {
             "objects deleted": erased["deleted"],
             "objects left": erased["left"],
+            **{f"kept by the provider ({n})": what for n, what in enumerate(erased.get("kept", ()), start=1)},
         }
     return tables

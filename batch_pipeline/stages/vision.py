@@ -12,7 +12,7 @@ from batch_pipeline.documents.page_images import ShowLimits
 from batch_pipeline.documents.page_renderer import PageRenderer
 from batch_pipeline.documents.reasons import Refused
 from batch_pipeline.errors import TerminalError, TransientError
-from batch_pipeline.requests.bodies import (
+from batch_pipeline.requests.file_blocks import (
     MAX_DOCUMENT_BYTES,
     MAX_IMAGE_BYTES,
     MAX_IMAGES,

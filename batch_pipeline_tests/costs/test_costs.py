@@ -4,7 +4,8 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
-from genai_prices import data
+from genai_prices import Usage as Asked
+from genai_prices import calc_price, data
 from genai_prices.types import ModelPrice
 
 from batch_pipeline.costs.prices import PRICES, Price, Route, price_of
@@ -98,10 +99,39 @@ def test_a_price_holds_for_its_own_region_and_model_only(model: str, known: str 
 
 def test_every_price_has_a_source_and_a_date() -> None:
     assert all(price.source and price.seen for price in PRICES)
-    assert len({(price.model, price.region) for price in PRICES}) == len(PRICES)
+    assert len({(price.kind, price.model, price.region) for price in PRICES}) == len(PRICES)
 
 
-@pytest.mark.parametrize("price", PRICES, ids=lambda price: f"{price.region}.{price.model}")
+def test_a_price_of_one_provider_is_no_price_of_another() -> None:
+    assert price_of("claude-haiku-4-5-20251001", "anthropic") is not None
+    assert price_of("claude-haiku-4-5-20251001", "vertex") is None
+    assert price_of("gpt-5-mini-2025-08-07", "openai") == price_of("gpt-5-mini", "openai")
+    assert price_of("gpt-5-pro", "openai") is None
+
+
+@pytest.mark.parametrize(
+    "price", [price for price in PRICES if price.kind != "bedrock"], ids=lambda price: price.model
+)
+def test_listed_prices_are_those_of_the_public_price_data_on_both_routes(price: Price) -> None:
+    """Where the data knows no batch price it gives the on-demand one again: that is unknown, not equal."""
+    sells = {"gemini": "google"}.get(price.kind, price.kind)
+    asked = Asked(input_tokens=1000, output_tokens=1000)
+    single = calc_price(asked, price.model, provider_id=sells)
+    batch = calc_price(asked, price.model, provider_id=sells, price_context={"processing": "batch"})
+    assert (single.input_price * 1000, single.output_price * 1000) == (
+        price.on_demand_input,
+        price.on_demand_output,
+    )
+    halves = (batch.input_price * 1000, batch.output_price * 1000)
+    known = halves != (price.on_demand_input, price.on_demand_output)
+    assert (price.batch_input, price.batch_output) == (halves if known else (None, None))
+
+
+@pytest.mark.parametrize(
+    "price",
+    [price for price in PRICES if price.kind == "bedrock"],
+    ids=lambda price: f"{price.region}.{price.model}",
+)
 def test_on_demand_prices_are_those_of_the_public_price_data(price: Price) -> None:
     bedrock = next(provider for provider in data.providers if provider.id == "aws")
     place = {"": ("", "regional."), "global": ("global.",)}.get(price.region, ("regional.",))

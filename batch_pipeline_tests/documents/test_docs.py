@@ -8,7 +8,7 @@ from batch_pipeline.documents.bundles import BundleLimits
 from batch_pipeline.documents.extraction import ExtractionLimits
 from batch_pipeline.documents.raw_text import ReadLimits
 from batch_pipeline.documents.reasons import MEANING, NOT_A_CV, QUARANTINE, Reason, State, Verdict
-from batch_pipeline.requests.bodies import MAX_DOCUMENT_BYTES, MAX_IMAGE_BYTES, MAX_IMAGES
+from batch_pipeline.requests.file_blocks import MAX_DOCUMENT_BYTES, MAX_IMAGE_BYTES, MAX_IMAGES
 from batch_pipeline.stages.vision import SHOWN
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "documents.md"

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from batch_pipeline.errors import ConfigurationError, PreflightError, TerminalError
-from batch_pipeline.requests.bodies import FileBlock, RequestBuilder, converse_call, framed
+from batch_pipeline.requests.bodies import RequestBuilder, framed
 from batch_pipeline.requests.digests import document_digest, text_digests
+from batch_pipeline.requests.file_blocks import FileBlock
 from batch_pipeline.requests.forbidden import check_model_input
 
 CLAUDE = "us.anthropic.claude-haiku-4-5-20251001-v1:0"
@@ -62,11 +63,11 @@ def test_a_pdf_for_converse_has_a_legal_name_and_a_text_beside_it() -> None:
 def test_an_sdk_call_gets_the_bytes_and_the_line_keeps_base64() -> None:
     line = builder(NOVA).vision([PNG, PDF])
     before = json.dumps(line)
-    content = converse_call(line)["messages"][0]["content"]
+    content = builder(NOVA).dialect.for_sdk(line)["messages"][0]["content"]
     assert content[0]["image"]["source"]["bytes"] == PNG.data
     assert content[1]["document"]["source"]["bytes"] == PDF.data
     assert json.dumps(line) == before
-    assert converse_call(builder(NOVA).text("x")) == builder(NOVA).text("x")
+    assert builder(NOVA).dialect.for_sdk(builder(NOVA).text("x")) == builder(NOVA).text("x")
 
 
 def test_claude_gets_its_own_image_and_document_blocks() -> None:

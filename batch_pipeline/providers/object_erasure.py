@@ -4,12 +4,12 @@ Versions, delete markers and unfinished multipart uploads count as objects: a pl
 versioned bucket leaves every byte where it was.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
 from batch_pipeline.errors import TerminalError
+from batch_pipeline.providers.contract import ErasureCertificate
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -18,18 +18,6 @@ _Version = tuple[str, str]
 
 _ROUNDS = 5
 _PER_CALL = 1000
-
-
-@dataclass(frozen=True)
-class ErasureCertificate:
-    """Objects and versions that listings showed, that the server confirmed as deleted, and that a
-    listing after the last deletion still showed."""
-
-    listed: int
-    deleted: int
-    bytes: int
-    multipart_uploads_aborted: int
-    left: int
 
 
 def erase_prefix(
