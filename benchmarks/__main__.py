@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-BENCHMARKS = ("hashing", "extraction", "shards", "answers", "records", "end_to_end")
+BENCHMARKS = ("sources", "hashing", "extraction", "shards", "answers", "records", "end_to_end")
 
 
 def main() -> int:

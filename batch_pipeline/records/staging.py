@@ -15,7 +15,7 @@ from batch_pipeline.records.tables import DOCUMENT, PARSED_CV, SECTIONS, Section
 from batch_pipeline.records.target import Connection, as_error_of
 from batch_pipeline.workspace import Workspace
 
-BATCH_ROWS: Final = 20_000
+BATCH_ROWS: Final = 8_000
 SINCE_M004: Final = frozenset({"stage", "tag", "offer", "question_answer"})
 """Tables that a workspace written before them has no file of: they are empty then."""
 _ANSWER_COLUMNS: Final = ("md5", "status", "reason", "detail")

@@ -93,7 +93,7 @@ class CsvFolder:
             notices += blanked.notices
             rows = blanked.rows
         elif entity == "attachment":
-            rows, found = self._attachments(table, rows, resolution, listing, into)
+            rows, found = self._attachments(table, rows, resolution, listing, into, scratch)
             notices += found
         elif entity not in relations.OF_NOBODY:
             rows = relations.with_people(entity, rows, into)
@@ -105,7 +105,13 @@ class CsvFolder:
         return notices
 
     def _attachments(
-        self, table: Table, rows: pl.LazyFrame, resolution: Resolution, listing: Listing, into: Path
+        self,
+        table: Table,
+        rows: pl.LazyFrame,
+        resolution: Resolution,
+        listing: Listing,
+        into: Path,
+        scratch: Path,
     ) -> tuple[pl.LazyFrame, list[Notice]]:
         template = manifest.checked_template(
             resolution.config.attachment_path, has_paths="source_handle" in table.columns
@@ -121,7 +127,8 @@ class CsvFolder:
             first = pl.col("emails").str.json_path_match("$[0].raw").str.strip_chars()
             people = pl.scan_parquet(into / "person.parquet").select(person_id="source_id", _email=first)
             rows = rows.join(people, on="person_id", how="left", maintain_order="left")
-        checked = manifest.check(rows, listing, template, self._table_paths(listing, resolution))
+        paths = self._table_paths(listing, resolution)
+        checked = manifest.check(rows, listing, template, paths, scratch)
         write_parquet(checked.orphans, into / ORPHANS)
         hidden = pl.when(~pl.col("_erased")).then("file_name").alias("file_name")
         expired = [relations.consent_notice(restricted)] if restricted.len() else []

@@ -2,11 +2,13 @@
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
 from batch_pipeline.errors import ConfigurationError
 from batch_pipeline.sources.base import Notice
+from batch_pipeline.sources.canonical import SCHEMAS
 from batch_pipeline.sources.listing import Listing
 
 _PLACES = {
@@ -18,6 +20,7 @@ _PLACES = {
     "file_name": "file_name",
     "email": "_email",
 }
+_MARKS = ("_row", "_erased", "_unsafe", "_found", "_near_only")
 _PLACE = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -51,11 +54,12 @@ def checked_template(template: str, *, has_paths: bool) -> str:
     return template
 
 
-def check(rows: pl.LazyFrame, listing: Listing, template: str, tables: list[str]) -> Checked:
+def check(rows: pl.LazyFrame, listing: Listing, template: str, tables: list[str], scratch: Path) -> Checked:
     """Find every row's file by looking it up in the listing, never by joining paths.
 
-    `rows` are attachments with the column `_erased` (and `_email` for a template that asks for it),
-    their handles not yet blanked. `tables` are the listing's paths that are CSV tables.
+    `rows` are attachments with the columns `_row` and `_erased` (and `_email` for a template that asks
+    for it), their handles not yet blanked. `tables` are the listing's paths that are CSV tables. The
+    rows of a large customer do not fit in memory: they rest in `scratch`, which must outlive them.
     """
     declared = pl.format(_PLACE.sub("{}", template), *(pl.col(_PLACES[n]) for n in _PLACE.findall(template)))
     slashed = pl.col("_path").str.replace_all("\\", "/", literal=True).str.strip_prefix("./")
@@ -80,32 +84,41 @@ def check(rows: pl.LazyFrame, listing: Listing, template: str, tables: list[str]
         .then(pl.lit("missing"))
         .otherwise(pl.lit("pending"))
         .alias("state"),
+        (pl.col("_exact").is_null() & pl.col("_found").is_not_null()).alias("_near_only"),
     )
-    resolved = rows.collect(engine="streaming")
-    resolved, copies = _without_candidate_copies(resolved)
-    used = resolved.select(local_path="_found").drop_nulls().unique()
+    rows.select(*SCHEMAS["attachment"], *_MARKS).sink_parquet(scratch / "checked.parquet")
+    resolved = pl.scan_parquet(scratch / "checked.parquet")
+    copies = _candidate_copies(resolved)
+    resolved = resolved.filter(~pl.col("_row").is_in(copies.implode()))
+    used = resolved.select(local_path="_found").drop_nulls().unique().collect(engine="streaming")
+    missing, unsafe_paths, near = (
+        resolved.select(
+            (pl.col("state") == "missing").sum(), pl.col("_unsafe").sum(), pl.col("_near_only").sum()
+        )
+        .collect(engine="streaming")
+        .row(0)
+    )
     orphans = (
         listing.files.filter(~pl.col("path").is_in(tables))
         .join(used, on="local_path", how="anti", maintain_order="left")
         .select("path")
     )
-    near = pl.col("_exact").is_null() & pl.col("_found").is_not_null()
     counts: list[Notice] = [
-        Notice("missing_files", "attachment", "state missing", resolved.filter(state="missing").height),
-        Notice("unsafe_paths", "attachment", "never opened", resolved.filter("_unsafe").height),
-        Notice("normalised_paths", "attachment", "Unicode form or slashes", resolved.filter(near).height),
-        Notice("candidate_copy", "attachment", "an application carries the same file", copies),
+        Notice("missing_files", "attachment", "state missing", missing),
+        Notice("unsafe_paths", "attachment", "never opened", unsafe_paths),
+        Notice("normalised_paths", "attachment", "Unicode form or slashes", near),
+        Notice("candidate_copy", "attachment", "an application carries the same file", copies.len()),
         Notice("orphan_files", "attachment", "listed in orphan_files.parquet", orphans.height),
         Notice("symbolic_links", "attachment", "not followed", listing.symbolic_links),
     ]
-    return Checked(resolved.lazy(), orphans, tuple(notice for notice in counts if notice.count))
+    return Checked(resolved, orphans, tuple(notice for notice in counts if notice.count))
 
 
-def _without_candidate_copies(rows: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """A file listed on the person and on an application is one reference (trap 3)."""
-    carried = rows.filter(pl.col("application_id").is_not_null() & pl.col("_found").is_not_null())
-    carried = carried.select("person_id", "_found", _carried=pl.lit(value=True)).unique()
-    marked = rows.join(carried, on=["person_id", "_found"], how="left", maintain_order="left")
-    copy = pl.col("application_id").is_null() & pl.col("_carried").fill_null(value=False)
-    kept = marked.filter(~copy).drop("_carried")
-    return kept, rows.height - kept.height
+def _candidate_copies(rows: pl.LazyFrame) -> pl.Series:
+    """Rows of a person's file that an application carries too: both are one reference (trap 3)."""
+    file = ["person_id", "_found"]
+    of_application = pl.col("application_id").is_not_null()
+    found = rows.filter(pl.col("_found").is_not_null())
+    loose = found.filter(~of_application).select(*file, "_row").collect(engine="streaming")
+    carried = found.filter(of_application).select(file).join(loose.lazy(), on=file, how="semi").unique()
+    return loose.join(carried.collect(engine="streaming"), on=file, how="semi")["_row"]
