@@ -29,6 +29,8 @@ _ANSWERS: Final = Config(
     retries={"total_max_attempts": 1}, connect_timeout=10, read_timeout=300, max_pool_connections=64
 )
 
+_INFORMS: Final = Config(retries={"total_max_attempts": 1}, connect_timeout=5, read_timeout=20)
+
 
 @dataclass(frozen=True)
 class AwsClients:
@@ -77,6 +79,12 @@ def clients(region: str | None = None, profile: str | None = None) -> AwsClients
 def client(service: str) -> Any:
     """A client of another service for calls that change nothing that costs money."""
     return _client(_session(None, None), service, _READS)
+
+
+@functools.lru_cache(maxsize=8)
+def client_asked_once(service: str) -> Any:
+    """A client for what only informs: one short try, for nothing depends on its answer."""
+    return _client(_session(None, None), service, _INFORMS)
 
 
 def _session(region: str | None, profile: str | None) -> boto3.Session:

@@ -45,7 +45,21 @@ def code_of(error: ClientError) -> tuple[str, int]:
 
 def said(error: ClientError) -> str:
     code, status = code_of(error)
-    return f"{code} ({status}) {error.response.get('Error', {}).get('Message', '')}".strip()
+    return hinted(f"{code} ({status}) {error.response.get('Error', {}).get('Message', '')}".strip())
+
+
+def hinted(words: str) -> str:
+    """What the provider said, with what it leaves out: why a role with every right is denied a model.
+
+    Foundation models are AWS's own and belong to no organisation, so a condition on one denies them.
+    """
+    if "not authorized" in words and ":foundation-model/" in words:
+        return (
+            f"{words}. Foundation models belong to no account: a condition such as aws:ResourceOrgID or "
+            "aws:ResourceAccount denies them, so exempt them from it; a profile needs bedrock:InvokeModel on "
+            "the inference-profile and on the foundation-model ARN in each of its Regions"
+        )
+    return words
 
 
 def is_busy(error: ClientError) -> bool:

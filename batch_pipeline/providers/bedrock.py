@@ -22,6 +22,7 @@ from batch_pipeline.providers.aws_errors import (
     NOT_REACHED,
     MappedStream,
     code_of,
+    hinted,
     is_busy,
     mapped,
     said,
@@ -114,9 +115,10 @@ class Bedrock:
     def _owner(self) -> dict[str, Any]:
         return {"ExpectedBucketOwner": self.bucket_owner} if self.bucket_owner else {}
 
-    def preflight(self, model: str) -> list[Check]:
+    def preflight(self, model: str, planned: Mapping[str, int] | None) -> list[Check]:
         """Everything a paid call for `model` needs, looked at without paying."""
-        return Preflight(self.aws, self.bucket, self.prefix, self.bucket_owner).checks(model)
+        look = Preflight(self.aws, self.bucket, self.prefix, self.bucket_owner, self.role_arn)
+        return look.checks(model, planned)
 
     def _input_folder(self, name: str) -> str:
         return f"{self.prefix}input/{name}/"
@@ -344,7 +346,7 @@ def _report(summary: Mapping[str, Any]) -> JobReport:
         token=summary.get("clientRequestToken"),
         status=status,
         phase=phase,
-        message=summary.get("message"),
+        message=hinted(summary["message"]) if summary.get("message") else None,
         submitted_at=summary["submitTime"],
         ended_at=summary.get("endTime"),
         deadline=summary.get("jobExpirationTime"),

@@ -1,15 +1,14 @@
 """What a paid Bedrock call needs, looked at without paying."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from batch_pipeline.errors import TerminalError, TransientError
 from batch_pipeline.providers.aws import AwsClients
 from batch_pipeline.providers.aws_errors import mapped
+from batch_pipeline.providers.bedrock_account import AccountChecks, is_aws
 from batch_pipeline.providers.contract import Check
-
-_AWS_HOSTS: Final = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws")
 
 
 @dataclass(frozen=True)
@@ -20,9 +19,19 @@ class Preflight:
     bucket: str
     prefix: str
     bucket_owner: str | None
+    role_arn: str
 
-    def checks(self, model: str) -> list[Check]:
-        return [self._bucket(), self._objects(), self._jobs(), self._model(model)]
+    def checks(self, model: str, planned: Mapping[str, int] | None) -> list[Check]:
+        account = AccountChecks(
+            self.aws.bedrock.meta.endpoint_url, self.role_arn, _without_profile(model), planned
+        )
+        return [
+            *account.checks(),
+            self._bucket(),
+            self._objects(),
+            self._jobs(),
+            self._model(model),
+        ]
 
     @property
     def _owner(self) -> dict[str, Any]:
@@ -38,16 +47,12 @@ class Preflight:
             return Check(subject, False, f"{error}. Create it, or let these credentials reach it")
         region = answer.get("BucketRegion")
         # other servers than S3 have no Regions and name any
-        if region and region != self.aws.region and self._is_aws():
+        if region and region != self.aws.region and is_aws(self.aws.s3.meta.endpoint_url):
             return Check(
                 subject, False, f"lies in {region}, Bedrock is asked in {self.aws.region}: use one Region"
             )
         owner = f", owned by {self.bucket_owner}" if self.bucket_owner else ""
         return Check(subject, True, f"reached{owner}")
-
-    def _is_aws(self) -> bool:
-        host = urlsplit(self.aws.s3.meta.endpoint_url).hostname or ""
-        return host.endswith(_AWS_HOSTS)
 
     def _objects(self) -> Check:
         """A probe object is written, read back and deleted, its version too."""
@@ -102,3 +107,10 @@ class Preflight:
 
 
 _PROFILE_PREFIXES: Final = frozenset({"us", "us-gov", "eu", "apac", "au", "jp", "ca", "sa", "global"})
+
+
+def _without_profile(model: str) -> str:
+    """The bare id behind a profile id or an ARN of either."""
+    bare = model.rpartition("/")[2]
+    head, _, rest = bare.partition(".")
+    return rest if head in _PROFILE_PREFIXES else bare

@@ -157,8 +157,12 @@ class BatchProvider(Protocol):
     def fingerprint(self) -> tuple[str, ...]:
         """Whatever else of the settings changes what a job does: part of its idempotency token."""
 
-    def preflight(self, model: str) -> list["Check"]:
-        """Look at everything a paid call for `model` needs, without paying."""
+    def preflight(self, model: str, planned: Mapping[str, int] | None) -> list["Check"]:
+        """Look at everything a paid call for `model` needs, without paying.
+
+        `planned` are the batch limits the plan keeps, by the names of `provider.quotas`; None where the
+        model answers on demand only.
+        """
 
     def upload(self, name: str, body: BinaryIO, size: int) -> str:
         """Store a shard's lines for the job of this name; return the URI. Safe to repeat."""

@@ -36,9 +36,9 @@ def checks(context: Context) -> list[Check]:
         ConfigurationError: a model, the bucket or the role is none that can be used.
     """
     batch, single = context.batch_requests, context.on_demand_requests
-    found = context.provider.preflight(batch.model)
+    found = context.provider.preflight(batch.model, context.limits.model_dump())
     if context.on_demand_provider is not context.provider:
-        found += context.on_demand_provider.preflight(single.model)
+        found += context.on_demand_provider.preflight(single.model, None)
     return found
 
 

@@ -10,7 +10,7 @@ from batch_pipeline_tests.faults.table import kill_all, lines
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
 
-SAMPLE_SECONDS = 75.0
+SAMPLE_SECONDS = 180.0
 
 
 def first(points: list[Point], process: Process, kind: str, label: str) -> Point:

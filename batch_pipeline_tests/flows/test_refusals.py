@@ -3,6 +3,7 @@
 import csv
 import io
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -31,6 +32,21 @@ def test_a_denied_provider_is_refused_before_upload(bench: Bench) -> None:
     assert bench.left(key) == []
 
 
+@pytest.mark.parametrize(
+    ("faults", "said"),
+    [({"deny_pass_role": True}, "allow iam:PassRole on"), ({"role": "untrusting"}, "allow sts:AssumeRole")],
+)
+def test_a_role_that_would_be_refused_is_found_before_anything_is_uploaded(
+    bench: Bench, faults: dict[str, Any], said: str
+) -> None:
+    key, _ = bench.small()
+    bench.faults(api=faults)
+    refused = bench.run(key)
+    assert refused.code == 1
+    assert said in " ".join(refused.said.split())
+    assert bench.left(key) == []
+
+
 @pytest.mark.parametrize("case", ["role of another account", "no iam:PassRole", "model without batch"])
 def test_a_create_call_that_is_refused_leaves_no_upload_and_is_not_repeated(bench: Bench, case: str) -> None:
     """F19, F32: permanent, with the provider's words; after it is mended the run goes on."""
@@ -40,9 +56,10 @@ def test_a_create_call_that_is_refused_leaves_no_upload_and_is_not_repeated(benc
         bench.faults(api={"deny_pass_role": True})
     if case.startswith("model"):
         bench.rules(limits={"min_records_per_job": 10}, models={"unsupported": ["anthropic."]})
-    refused = bench.run(key)
+    # as where nobody may ask about the account: only the create call itself finds it out
+    refused = bench.run(key, AWS_ENDPOINT_URL_STS="")
     assert refused.code == 1, refused.said
-    again = bench.run(key)
+    again = bench.run(key, AWS_ENDPOINT_URL_STS="")
     assert again.code in {1, 3}, again.said
     assert bench.jobs(key) == []
     assert bench.left(key) == []

@@ -74,6 +74,22 @@ def test_an_unchanged_tick_writes_nothing(held: Place, bucket: str) -> None:
     assert tick.skip_message == "2 open jobs, 2 asked, 0 changed, 0 ended"
 
 
+def test_a_job_that_runs_for_most_of_a_day_stays_open_and_is_not_created_again(
+    held: Place, bucket: str
+) -> None:
+    """F11: nothing here waits with a timeout of its own; the job's own deadline alone ends it."""
+    started_jobs(held, bucket, ["acme"], each=1)
+    held.faults(jobs={"hold": ["Submitted"]})
+    for _ in range(4):
+        held.emulator.emulator.advance(5 * 3600)
+        assert not held.tick("job_poller").run_requests
+    assert {state for state, _ in statuses(held)} == {"running"}
+    assert len(held.emulator.emulator.store.jobs()) == 1
+    held.emulator.emulator.advance(5 * 3600)
+    [request] = held.tick("job_poller").run_requests or []
+    assert (request.job_name, statuses(held)) == ("settle_jobs", {("ended", "Expired")})
+
+
 def test_a_lost_cursor_and_lost_ticks_lose_no_work(held: Place, bucket: str) -> None:
     started_jobs(held, bucket, ["acme"], each=2)
     held.emulator.emulator.advance(60)

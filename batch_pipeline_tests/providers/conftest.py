@@ -17,11 +17,13 @@ from batch_pipeline.local.object_store import EmbeddedObjectStore
 from batch_pipeline.providers.aws import AwsClients, clients
 from batch_pipeline.providers.bedrock import Bedrock
 from batch_pipeline.providers.contract import JobRequest
+from batch_pipeline.requests.quotas import BatchLimits
 
 ROLE = "arn:aws:iam::123456789012:role/batch"
 MODEL = "global.anthropic.claude-haiku-4-5-20251001-v1:0"
 PHASES = Phases(submitted=10, validating=10, scheduled=10, in_progress=100, stopping=10)
 ENDPOINTS = ("AWS_ENDPOINT_URL_BEDROCK", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME")
+PLANNED = BatchLimits().model_dump()
 LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
 
 

@@ -166,8 +166,15 @@ def test_the_key_lies_inside_the_output_configuration_on_the_wire(place: Place) 
     sent: list[dict[str, Any]] = []
     keyed = replace(place.bedrock, kms_key_id="alias/cvs", bucket_owner="123456789012")
     events = keyed.aws.bedrock_paid.meta.events
-    events.register("before-send.bedrock.*", lambda request, **_: sent.append(json.loads(request.body)))
-    keyed.create(place.uploaded("bp-acme-1-a1"))
+
+    def keep(request: Any, **_: Any) -> None:
+        sent.append(json.loads(request.body))
+
+    events.register("before-send.bedrock.*", keep)
+    try:
+        keyed.create(place.uploaded("bp-acme-1-a1"))
+    finally:
+        events.unregister("before-send.bedrock.*", keep)
     assert sent[0]["outputDataConfig"] == {
         "s3OutputDataConfig": {
             "s3Uri": keyed.output_uri("bp-acme-1-a1"),

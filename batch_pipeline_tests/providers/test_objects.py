@@ -17,7 +17,7 @@ from urllib3 import HTTPResponse
 from batch_pipeline.errors import TerminalError, TransientError
 from batch_pipeline.providers.aws import clients, s3_client
 from batch_pipeline.providers.contract import OutputFile
-from batch_pipeline_tests.providers.conftest import LONG_AGO, MODEL, Place
+from batch_pipeline_tests.providers.conftest import LONG_AGO, MODEL, PLANNED, Place
 
 pytestmark = pytest.mark.servers
 NAME = "bp-acme-1-a1"
@@ -135,13 +135,13 @@ def test_a_bucket_of_another_region_fails_the_preflight(
     s3: Any = s3_client()
     s3.meta.events.register("before-send.s3", answer)
     abroad = replace(place.bedrock, aws=replace(place.bedrock.aws, s3=s3))
-    check = next(check for check in abroad.preflight(MODEL) if check.subject.startswith("bucket"))
+    check = next(check for check in abroad.preflight(MODEL, PLANNED) if check.subject.startswith("bucket"))
     assert not check.passed
     assert "lies in eu-central-1" in check.detail
 
 
 def test_a_preflight_that_passes_leaves_nothing_behind(place: Place) -> None:
-    assert all(check.passed for check in place.bedrock.preflight(MODEL))
+    assert all(check.passed for check in place.bedrock.preflight(MODEL, PLANNED))
     assert place.keys() == []
     assert place.jobs() == []
 
@@ -150,7 +150,7 @@ def test_a_preflight_says_what_is_missing(place: Place) -> None:
     place.faults(api={"deny": ["ListModelInvocationJobs"]})
     failed = [
         check
-        for check in replace(place.bedrock, bucket="no-such-bucket").preflight(MODEL)
+        for check in replace(place.bedrock, bucket="no-such-bucket").preflight(MODEL, PLANNED)
         if not check.passed
     ]
     assert [check.subject.split()[0] for check in failed] == ["bucket", "objects", "Bedrock"]
@@ -220,7 +220,7 @@ def test_the_owner_is_named_to_s3(place: Place) -> None:
     try:
         owned.upload(NAME, BytesIO(body), len(body))
         owned.discard(NAME)
-        owned.preflight(MODEL)
+        owned.preflight(MODEL, PLANNED)
     except (TerminalError, ClientError):
         pass  # another server than S3 may know no owners; what was asked is what counts
     assert named

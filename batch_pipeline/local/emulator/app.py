@@ -3,7 +3,7 @@
 import asyncio
 import re
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -13,18 +13,31 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from batch_pipeline.local.emulator.account import (
+    QUOTAS_TARGET,
+    answer_query,
+    query_error,
+    query_operation,
+    service_quotas,
+)
 from batch_pipeline.local.emulator.admin import admin_routes
 from batch_pipeline.local.emulator.aws_errors import AwsError
 from batch_pipeline.local.emulator.connections import drop_connection
 from batch_pipeline.local.emulator.emulator import Emulator
 from batch_pipeline.local.emulator.faults import Operation
-from batch_pipeline.local.emulator.identity import caller_identity, is_caller_identity, sts_error
 from batch_pipeline.local.emulator.job import InvocationType
+from batch_pipeline.local.emulator.models import foundation_model
 from batch_pipeline.local.emulator.runtime_plane import Reply
 from batch_pipeline.local.emulator.settings import EmulatorSettings
 
 Work = Callable[[Request, str, bytes], Response]
 
+_SERVICES: Final[Mapping[Operation, str]] = {
+    "GetCallerIdentity": "sts",
+    "GetRole": "iam",
+    "SimulatePrincipalPolicy": "iam",
+    "ListServiceQuotas": "servicequotas",
+}
 _SCOPE: Final = re.compile(r"Credential=[^/]+/[0-9]{8}/([a-z0-9-]+)/")
 
 
@@ -54,7 +67,8 @@ def create_app(settings: EmulatorSettings) -> Starlette:
             Route("/model-invocation-job/{identifier:path}", service.get, methods=["GET"]),
             Route("/model/{model:path}/invoke", service.invoke, methods=["POST"]),
             Route("/model/{model:path}/converse", service.converse, methods=["POST"]),
-            Route("/", service.identity, methods=["POST"]),
+            Route("/foundation-models/{model:path}", service.foundation_model, methods=["GET"]),
+            Route("/", service.account, methods=["POST"]),
             Route("/{path:path}", service.unknown, methods=["GET", "POST", "PUT", "DELETE", "PATCH"]),
         ],
     )
@@ -121,22 +135,38 @@ class _Service:
             return await drop_connection(request)
         return answer
 
-    async def identity(self, request: Request) -> Response:
+    async def foundation_model(self, request: Request) -> Response:
+        def work(request: Request, region: str, _body: bytes) -> Response:
+            return _json(foundation_model(request.path_params["model"], region, self._emulator.rules.models))
+
+        return await self._serve(request, "GetFoundationModel", work)
+
+    async def account(self, request: Request) -> Response:
+        """STS, IAM and Service Quotas: all are POSTs to the root."""
+        if request.headers.get("x-amz-target") == QUOTAS_TARGET:
+            return await self._serve(
+                request,
+                "ListServiceQuotas",
+                lambda _request, _region, body: _json(
+                    service_quotas(_decode(body), self._emulator.rules.limits)
+                ),
+            )
         request_id = str(uuid.uuid4())
-        if not is_caller_identity(await request.body()):
-            unknown = AwsError("InvalidAction", "Of STS only GetCallerIdentity is emulated.")
-            return Response(sts_error(unknown, request_id), unknown.status, media_type="text/xml")
 
-        def work(_request: Request, _region: str, _body: bytes) -> Response:
-            account = self._emulator.settings.account_id
-            return Response(caller_identity(account, request_id), media_type="text/xml")
+        def show(error: AwsError) -> Response:
+            return Response(query_error(error, request_id), error.status, media_type="text/xml")
 
-        return await self._serve(
-            request,
-            "GetCallerIdentity",
-            work,
-            lambda error: Response(sts_error(error, request_id), error.status, media_type="text/xml"),
-        )
+        operation = query_operation(await request.body())
+        if operation is None:
+            return show(
+                AwsError("InvalidAction", "Of STS and IAM only what docs/emulator.md lists is emulated.")
+            )
+
+        def work(_request: Request, _region: str, body: bytes) -> Response:
+            account, faults = self._emulator.settings.account_id, self._emulator.faults.now.api
+            return Response(answer_query(operation, body, account, faults, request_id), media_type="text/xml")
+
+        return await self._serve(request, operation, work, show)
 
     async def unknown(self, _request: Request) -> Response:
         return _error(AwsError("UnknownOperationException", "The requested operation is not emulated."))
@@ -165,7 +195,7 @@ class _Service:
                 if faults.breaks(operation):
                     raise _internal()
                 if operation in faults.now.api.deny:
-                    service = "sts" if operation == "GetCallerIdentity" else "bedrock"
+                    service = _SERVICES.get(operation, "bedrock")
                     account = self._emulator.settings.account_id
                     raise AwsError(
                         "AccessDeniedException",

@@ -10,6 +10,7 @@ HTTP_STATUS: Final = {
     "InvalidAction": 400,
     "AccessDeniedException": 403,
     "MissingAuthenticationTokenException": 403,
+    "NoSuchEntity": 404,
     "ResourceNotFoundException": 404,
     "UnknownOperationException": 404,
     "ModelTimeoutException": 408,

@@ -18,7 +18,11 @@ Operation = Literal[
     "StopModelInvocationJob",
     "InvokeModel",
     "Converse",
+    "GetFoundationModel",
     "GetCallerIdentity",
+    "GetRole",
+    "SimulatePrincipalPolicy",
+    "ListServiceQuotas",
 ]
 HeldState = Literal["Submitted", "Validating", "Scheduled", "InProgress", "Stopping"]
 Plane = Literal["batch", "on_demand"]
@@ -50,7 +54,13 @@ class ApiFaults(Strict):
     )
     no_capacity_next: int = Field(0, ge=0, description="The next n runtime calls answer 503.")
     deny: tuple[Operation, ...] = Field((), description="Operations the caller may not use: 403.")
-    deny_pass_role: bool = Field(False, description="Create answers 403 for want of iam:PassRole.")
+    deny_pass_role: bool = Field(
+        False, description="Create answers 403 for want of iam:PassRole, and IAM's simulation says so."
+    )
+    role: Literal["right", "missing", "untrusting"] = Field(
+        "right",
+        description="What iam:GetRole shows of any role; untrusting: another service may take it on.",
+    )
 
 
 class JobFaults(Strict):

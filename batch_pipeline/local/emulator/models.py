@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from batch_pipeline.local.emulator.aws_errors import AwsError
 from batch_pipeline.local.emulator.rules import Models
@@ -78,3 +78,20 @@ def require_profile(model: Model, rules: Models) -> None:
             f"Invocation of model ID {model.given} with on-demand throughput isn't supported. Retry your "
             "request with the ID or ARN of an inference profile that contains this model.",
         )
+
+
+def foundation_model(model_id: str, region: str, rules: Models) -> dict[str, Any]:
+    """GetFoundationModel: takes bare ids and foundation-model ARNs only."""
+    bare = model_id.rpartition("/")[2]
+    model = resolve(bare, rules)
+    if model.by_profile:
+        raise AwsError("ValidationException", "The provided model identifier is invalid.")
+    profiles_only = bare.startswith(rules.profile_only)
+    return {
+        "modelDetails": {
+            "modelArn": f"arn:aws:bedrock:{region}::foundation-model/{bare}",
+            "modelId": bare,
+            "inferenceTypesSupported": ["INFERENCE_PROFILE"] if profiles_only else ["ON_DEMAND"],
+            "modelLifecycle": {"status": "ACTIVE"},
+        }
+    }
