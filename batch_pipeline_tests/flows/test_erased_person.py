@@ -1,5 +1,10 @@
 """One person is erased on request: before anything is sent, while jobs run, and after the import."""
 
+import csv
+import hashlib
+import shutil
+from pathlib import Path
+
 import pytest
 
 from batch_pipeline_tests.flows.bench import Bench
@@ -119,3 +124,82 @@ def test_an_unknown_person_is_said_to_be_unknown(bench: Bench) -> None:
     ended = bench.command("erase-person", key, "no-such-id", "--yes")
     assert ended.code == 2
     assert "no person of migration" in ended.said
+
+
+TEXT = (
+    "Nora Example\nnora@example.org\n+44 20 7946 0999\n\nExperience\nClerk, Example Ltd, 2019 - 2023\n"
+    "\nEducation\nExample College, 2015 - 2018\n\nSkills\nFiling, typing\n"
+    + "Kept the books in order.\n"
+    * 10
+)
+
+
+def with_one_text_of_two_people(bench: Bench, export: Path) -> tuple[tuple[str, str], tuple[str, str]]:
+    """An export in which two people sent one text in other bytes: (person, MD5) of each, asked about first."""
+    source, _ = bench.sample(40)
+    shutil.copytree(source, export)
+    with (export / "applications.csv").open(encoding="utf-8-sig", newline="") as file:
+        applications = list(csv.DictReader(file))
+    with (export / "candidates.csv").open(encoding="utf-8-sig", newline="") as file:
+        known = {row["Candidate ID"] for row in csv.DictReader(file) if row["First Name"] != "Anonymized"}
+    owners = {
+        row["Candidate ID"]: row["Application ID"] for row in applications if row["Candidate ID"] in known
+    }
+    files = {
+        person: (TEXT + "\n" * number).encode() for number, person in enumerate(sorted(owners)[:2], start=1)
+    }
+    listing = export / "attachments.csv"
+    header = listing.read_text(encoding="utf-8-sig").splitlines()[0].split(",")
+    with listing.open("a", encoding="utf-8", newline="") as file:
+        for person, content in files.items():
+            path = export / "attachments" / f"same-{person}" / "cv.txt"
+            path.parent.mkdir()
+            path.write_bytes(content)
+            row = {
+                "Attachment ID": f"same-{person}",
+                "Candidate ID": person,
+                "Application ID": owners[person],
+                "File Name": "cv.txt",
+                "Type": "resume",
+                "Path": f"attachments/same-{person}/cv.txt",
+            }
+            csv.DictWriter(file, header, restval="").writerow(row)
+    first, second = sorted((hashlib.md5(content).hexdigest(), person) for person, content in files.items())
+    return (first[1], first[0]), (second[1], second[0])
+
+
+@pytest.mark.parametrize("stage", ["read", "running", "imported"])
+def test_who_sent_the_same_text_keeps_its_answer_when_the_one_that_was_asked_about_goes(
+    bench: Bench, tmp_path: Path, stage: str
+) -> None:
+    (erased, gone), (_, stays) = with_one_text_of_two_people(bench, tmp_path / "export")
+    bench.rules(limits={"min_records_per_job": 10})
+    provider = {"quotas": {"min_records": 10}}
+    key = bench.migration(tmp_path / "export", provider=provider, reuse_identical_text=True)
+    if stage == "read":
+        assert bench.command("migration", "check", key).code == 0
+        assert bench.command("erase-person", key, erased, "--yes").code == 0
+        ended = bench.run(key)
+    elif stage == "running":
+        bench.faults(jobs={"hold": ["InProgress"]})
+        running = bench.start("run", key)
+        is_running = "select 1 from batch_ledger.job where migration = %s and state = 'running'"
+        bench.wait_for(lambda: bool(bench.query(is_running, key)))
+        assert f"cv-{stays}" not in {
+            row["record_id"]
+            for row in bench.query("select record_id from batch_ledger.document where migration = %s", key)
+        }
+        erasing = bench.command("erase-person", key, erased, "--yes")
+        assert erasing.code == 0, erasing.said
+        bench.faults()
+        said, _ = running.communicate(timeout=90)
+        assert running.returncode == 0, said
+        ended = bench.run(key)
+    else:
+        assert bench.run(key).code == 0
+        ended = bench.command("erase-person", key, erased, "--yes")
+    assert ended.code == 0, ended.said
+    held = "select md5 from recruiting.parsed_cv where tenant = %s and md5 = any(%s)"
+    assert bench.query(held, key, [gone, stays]) == [{"md5": stays}]
+    assert bench.query("select 1 from recruiting.document where tenant = %s and md5 = %s", key, gone) == []
+    assert bench.left(key) == []
