@@ -159,6 +159,8 @@ def migration_check(key: str) -> None:
             raw, deduped = read_raw(context), dedup(context)
         _table("rows", raw.rows)
         _table("attachments", raw.states)
+        for what, found in raw.totals.items():
+            _table(f"{what}, by the source's own word", found)
         _table("documents", {**deduped.verdicts, **deduped.routes})
         for notice in raw.notices:
             console.print(f"{notice.table}: {notice.kind}: {notice.detail} ({notice.count})")

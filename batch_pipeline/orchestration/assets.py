@@ -81,6 +81,7 @@ def raw_cvs(context: dg.AssetExecutionContext, migration: MigrationsResource) ->
         return dg.MaterializeResult(
             metadata={
                 **figures(rows=raw.rows, states=raw.states, bytes=raw.bytes),
+                **({"totals of the source": count_table("what", raw.totals)} if raw.totals else {}),
                 **figures(notices={f"{notice.table}: {notice.kind}": notice.count for notice in raw.notices}),
                 **first_rows(
                     opened.workspace.attachments,

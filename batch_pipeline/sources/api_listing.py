@@ -20,7 +20,7 @@ import msgspec
 
 from batch_pipeline.errors import ConfigurationError, SourceError
 from batch_pipeline.sources.api_client import ApiClient, decoded
-from batch_pipeline.sources.base import Notice
+from batch_pipeline.sources.base import Notice, Total
 from batch_pipeline.sources.listing import list_export
 from batch_pipeline.sources.payload_config import ApiConfig
 from batch_pipeline.sources.payload_folder import Payload, PayloadFolder
@@ -39,10 +39,17 @@ class Paging:
 
     next_of: Callable[[httpx.Response], str | None]
     parameter: str | None = None
+    pages_of: Callable[[httpx.Response], int | None] | None = None  # how many there are, where it says so
 
 
 def _link_header(response: httpx.Response) -> str | None:
     return response.links.get("next", {}).get("url")
+
+
+def _last_page(response: httpx.Response) -> int | None:
+    """The page that `rel="last"` names (Greenhouse v1)."""
+    page = httpx.URL(response.links.get("last", {}).get("url", "")).params.get("page", "")
+    return int(page) if page.isdecimal() else None
 
 
 def _next_token(response: httpx.Response) -> str | None:
@@ -55,7 +62,7 @@ def _paging_next(response: httpx.Response) -> str | None:
     return (content.get("paging") or {}).get("next") if isinstance(content, dict) else None
 
 
-LINK_HEADER: Final = Paging(_link_header)
+LINK_HEADER: Final = Paging(_link_header, pages_of=_last_page)
 """RFC 8288 `Link: <...>; rel="next"`; the link carries everything (Greenhouse v1 pages, v3 cursors)."""
 OFFSET_TOKEN: Final = Paging(_next_token, "offset")
 """`hasNext` and an opaque `next`, given back as `offset` (Lever)."""
@@ -112,6 +119,8 @@ class ApiListing:
                 continue
             resumed = False
             _checked(response, name)
+            if state["pages"] == 0 and paging.pages_of is not None:
+                state["stated"] = paging.pages_of(response)
             following = paging.next_of(response)
             if following is not None and following == state["next"]:
                 raise SourceError(f"{name}: page {state['pages'] + 1} names itself as the next one")
@@ -155,6 +164,14 @@ class ApiListing:
             Notice("snapshot", "api", span, pages),
             *(Notice("no_table", name, "source.api.without", 0) for name in sorted(self._api.without)),
             *(Notice("vanished", name, "the owner is gone", n) for name, n in self._vanished.items() if n),
+        ]
+
+    def totals(self) -> list[Total]:
+        """Pages that a list's first answer said there are, beside those that came."""
+        return [
+            Total(f"pages of {name}", state["stated"], state["pages"])
+            for name, state in sorted(self._lists.items())
+            if state.get("stated") is not None
         ]
 
     def _left_out(self, name: str) -> bool:

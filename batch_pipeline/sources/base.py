@@ -65,11 +65,26 @@ class Notice:
 
 
 @dataclass(frozen=True)
+class Total:
+    """How many there are by the source's own word, and how many were read."""
+
+    what: str
+    stated: int
+    read: int
+
+
+@dataclass(frozen=True)
 class SourceReport:
     """Rows written per entity and everything a person should know about them."""
 
     counts: Mapping[Entity, int]
     notices: tuple[Notice, ...]
+    totals: tuple[Total, ...] = ()
+
+
+def compared(stated: Mapping[Entity, int], counts: Mapping[Entity, int]) -> tuple[Total, ...]:
+    """The totals a migration file states (`source.totals`) beside what was read."""
+    return tuple(Total(entity, total, counts.get(entity, 0)) for entity, total in stated.items())
 
 
 class Source(Protocol):

@@ -52,6 +52,10 @@ class CsvFolderConfig(_Strict):
         str,
         Field(description="{path}, {attachment_id}, {application_id}, {person_id}, {file_name}, {email}"),
     ] = "{path}"
+    totals: Annotated[
+        dict[Entity, Annotated[int, Field(ge=0)]],
+        Field(description="how many rows there are by the source's own word: compared with what was read"),
+    ] = {}
     keep_columns: Annotated[
         list[str],
         Field(description="headers of sensitive columns (health, equal opportunity) to keep in raw"),

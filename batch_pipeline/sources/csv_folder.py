@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from batch_pipeline.errors import ConfigurationError
 from batch_pipeline.sources import duplicates, manifest, presets, relations, tables
-from batch_pipeline.sources.base import Notice, SourceReport
+from batch_pipeline.sources.base import Notice, SourceReport, compared
 from batch_pipeline.sources.canonical import ENTITIES, SCHEMAS, Entity, empty
 from batch_pipeline.sources.csv_config import CsvFolderConfig, TableConfig
 from batch_pipeline.sources.listing import ORPHANS, Listing, list_export
@@ -56,7 +56,7 @@ class CsvFolder:
             entity: pl.scan_parquet(into / f"{entity}.parquet").select(pl.len()).collect().item()
             for entity in ENTITIES
         }
-        return SourceReport(counts, tuple(notices))
+        return SourceReport(counts, tuple(notices), compared(self.config.totals, counts))
 
     def _write(
         self, entity: Entity, resolution: Resolution, listing: Listing, into: Path, scratch: Path

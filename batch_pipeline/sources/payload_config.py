@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from batch_pipeline.errors import ConfigurationError
+from batch_pipeline.sources.canonical import Entity
 
 
 class _Strict(BaseModel):
@@ -48,6 +49,10 @@ class PayloadConfig(_Strict):
         Literal["restricted", "erased"],
         Field(description="people whose consent ended: kept without files, or emptied like erased ones"),
     ] = "restricted"
+    totals: Annotated[
+        dict[Entity, Annotated[int, Field(ge=0)]],
+        Field(description="how many rows there are by the source's own word: compared with what was read"),
+    ] = {}
     keep_fields: Annotated[
         list[str], Field(description="sensitive fields (health, equal opportunity) to keep in raw")
     ] = []

@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Protocol
@@ -18,7 +19,7 @@ from batch_pipeline.sources import attachment_files, relations
 from batch_pipeline.sources.api_client import ApiClient
 from batch_pipeline.sources.api_listing import ApiListing
 from batch_pipeline.sources.attachment_fetching import FileFetcher
-from batch_pipeline.sources.base import Notice, SourceReport
+from batch_pipeline.sources.base import Notice, SourceReport, compared
 from batch_pipeline.sources.canonical import ENTITIES, Entity
 from batch_pipeline.sources.landing import attachment_rows, land, write_table
 from batch_pipeline.sources.listing import ORPHANS, list_export
@@ -97,8 +98,9 @@ class PayloadSource:
                 self._dialect.list_everything(listing)
                 payloads = PayloadFolder(list_export(into / LISTED, into / "export"))
                 report = self._written(payloads, into, scratch, client, listing.notices())
+                totals = (*report.totals, *listing.totals())
                 listing.end()
-            return report
+            return replace(report, totals=totals)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
@@ -134,7 +136,7 @@ class PayloadSource:
             entity: pl.scan_parquet(into / f"{entity}.parquet").select(pl.len()).collect().item()
             for entity in ENTITIES
         }
-        return SourceReport(counts, tuple(notices))
+        return SourceReport(counts, tuple(notices), compared(self.config.totals, counts))
 
     def _with_files(
         self, rows: pl.DataFrame, into: Path, client: ApiClient | None

@@ -23,6 +23,7 @@ class RawCvs:
     states: Mapping[str, int]
     bytes: int
     notices: tuple[Notice, ...]
+    totals: Mapping[str, Mapping[str, int]]  # by the source's own word, and as read
 
 
 def read_raw(context: Context) -> RawCvs:
@@ -45,8 +46,14 @@ def read_raw(context: Context) -> RawCvs:
         states=dict(Counter(fetched["state"].to_list())),
         bytes=int(fetched["bytes"].sum() or 0),
         notices=report.notices,
+        totals={one.what: {"stated": one.stated, "read": one.read} for one in report.totals},
     )
-    figures = {"rows": result.rows, "states": result.states, "bytes": result.bytes}
+    figures = {
+        "rows": result.rows,
+        "states": result.states,
+        "bytes": result.bytes,
+        "totals": result.totals,
+    }
     migrations.keep_report(context.ledger, context.key, {"raw_cvs": figures})
     # notices may name columns and files: they stay in the migration's own folder
     workspace.write_note("notices", {"notices": [asdict(notice) for notice in report.notices]})

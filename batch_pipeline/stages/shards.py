@@ -108,8 +108,27 @@ def plan_shards(context: Context) -> JsonlShards:
     )
     migrations.keep_report(context.ledger, context.key, {"jsonl_shards": asdict(result)})
     keep_plan_basis(context)
+    _stop_where_rows_are_missing(context)
     _stop_where_files_are_missing(context)
     return result
+
+
+def _stop_where_rows_are_missing(context: Context) -> None:
+    """Less than the source itself says there is: a person looks at it, before it is paid."""
+    totals = migrations.report(context.ledger, context.key).get("raw_cvs", {}).get("totals", {})
+    short = [
+        f"{found['read']} of {found['stated']} {what}"
+        for what, found in totals.items()
+        if found["read"] < found["stated"]
+    ]
+    if short:
+        migrations.hold_once(
+            context.ledger,
+            context.key,
+            "rows are missing",
+            f"the source states more than was read: {', '.join(short)}; nothing was sent. "
+            "Complete the export, or mend `source.totals`; `resume` reads the export again",
+        )
 
 
 def _stop_where_files_are_missing(context: Context) -> None:

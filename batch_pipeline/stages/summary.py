@@ -24,6 +24,10 @@ def summary(ledger: LedgerConnection, key: str) -> Tables:
         "export": {
             "applications": rows.get("application", 0),
             **{f"attachments {state}": count for state, count in raw.get("states", {}).items()},
+            **{
+                f"{what}: read, of as many as the source states": f"{found['read']:,} of {found['stated']:,}"
+                for what, found in raw.get("totals", {}).items()
+            },
         },
         "documents": {
             "references": deduped.get("references", 0),

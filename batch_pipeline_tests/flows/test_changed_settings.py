@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from batch_pipeline_tests.flows.bench import Bench
+from batch_pipeline_tests.flows.bench import Bench, assert_right
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(200)]
 
@@ -80,6 +80,26 @@ def test_an_export_without_its_files_is_held_before_it_is_paid(bench: Bench, tmp
     ended = bench.run(key)
     assert ended.code == 0, ended.said
     assert bench.query("select 1 from recruiting.parsed_cv where tenant = %s limit 1", key)
+
+
+def test_fewer_rows_than_the_source_states_are_held_before_anything_is_paid(bench: Bench) -> None:
+    key, expected = bench.small()
+    export, _ = bench.sample(40)
+    provider = {"quotas": {"min_records": 10}}
+    totals = {"application": expected.applications + 1, "person": expected.people}
+    bench.write(key, export, provider=provider, source={"totals": totals})
+    held = bench.run(key)
+    assert held.code == 3, held.said
+    assert f"{expected.applications} of {expected.applications + 1} application" in held.said
+    assert "person" not in held.said.partition("states more")[2].partition(";")[0]
+    assert bench.jobs(key) == []
+    totals["application"] -= 1
+    bench.write(key, export, provider=provider, source={"totals": totals})
+    assert bench.command("resume", key).code == 0
+    done = bench.run(key)
+    assert done.code == 0, done.said
+    assert f"{expected.people} of {expected.people}" in done.said
+    assert_right(bench, key, expected)
 
 
 def test_a_rolled_back_migration_is_not_called_done(bench: Bench) -> None:

@@ -85,9 +85,10 @@ class _Handlers:
         some = rows[(page - 1) * self._system.per_page : page * self._system.per_page]
         headers = {"X-RateLimit-Limit": "50", "X-RateLimit-Remaining": "49"}
         if page * self._system.per_page < len(rows):
+            last = -(-len(rows) // self._system.per_page)
             headers["Link"] = (
                 f'<{self._system.base}/v1/{name}?page={page + 1}&per_page=2>; rel="next",'
-                f'<{self._system.base}/v1/{name}?page=9&per_page=2>; rel="last"'
+                f'<{self._system.base}/v1/{name}?page={last}&per_page=2>; rel="last"'
             )
         return JSONResponse(_resolved(self._system, some), headers=headers)
 

@@ -237,6 +237,13 @@ def test_every_page_and_every_file_comes(system: System, tmp_path: Path, which: 
     assert not (tmp_path / LISTED).exists()  # payloads hold links: gone once the tables are written
 
 
+def test_the_pages_a_list_states_are_compared_with_those_that_came(system: System, tmp_path: Path) -> None:
+    fill_v1(system)
+    report = read(system, "v1", tmp_path)
+    totals = {one.what: (one.stated, one.read) for one in report.totals}
+    assert totals == {f"pages of {name}": (3, 3) for name in ("applications", "candidates")}
+
+
 @every_system
 def test_a_live_reading_gives_the_rows_of_saved_payloads(system: System, tmp_path: Path, which: str) -> None:
     FILLED[which](system)
