@@ -246,10 +246,8 @@ def cancel(key: str) -> None:
     from batch_pipeline.stages.cancel import cancel as cancel_jobs
 
     with _opened(key) as context:
-        stopped = cancel_jobs(context)
-        console.print(
-            f"{key}: asked {stopped} jobs to stop; `batch-pipeline status {key}` shows what they left"
-        )
+        cancelled = cancel_jobs(context)
+        console.print(f"{key}: {cancelled}; `batch-pipeline run {key}` settles what they left")
 
 
 @cli.command()
@@ -257,11 +255,10 @@ def cancel(key: str) -> None:
 @click.option("--retry-failed", is_flag=True, help="Owe again what failed at the provider.")
 def resume(key: str, retry_failed: bool) -> None:
     """Go on with a paused, cancelled or held migration."""
+    from batch_pipeline.stages.resume import resume as go_on
+
     with _opened(key) as context:
-        again = documents.retry_failed(context.ledger, key) if retry_failed else 0
-        if migrations.standing(context.ledger, key).state in {"paused", "cancelled"}:
-            migrations.set_state(context.ledger, key, "open")
-        migrations.release(context.ledger, key)
+        again = go_on(context, retry_failed=retry_failed)
         console.print(f"{key} goes on; {again} failed documents are owed again")
 
 

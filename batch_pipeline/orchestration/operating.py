@@ -7,9 +7,10 @@ until the migration's own run is over, which is too late to stop it.
 import dagster as dg
 from pydantic import Field
 
-from batch_pipeline.ledger import documents, migrations
+from batch_pipeline.ledger import migrations
 from batch_pipeline.orchestration.resources import MigrationsResource
 from batch_pipeline.stages.cancel import cancel as cancel_jobs
+from batch_pipeline.stages.resume import resume as go_on
 
 
 class Which(dg.Config):
@@ -39,18 +40,15 @@ def pause(context: dg.OpExecutionContext, config: Which, migration: MigrationsRe
 def cancel(context: dg.OpExecutionContext, config: Which, migration: MigrationsResource) -> None:
     """Send nothing more and ask the provider to stop the jobs under way; finished answers are kept."""
     with migration.operate(config.migration) as opened:
-        stopped = cancel_jobs(opened)
-    _show(context, config.migration, f"cancelled: {stopped} jobs were asked to stop")
+        cancelled = cancel_jobs(opened)
+    _show(context, config.migration, f"cancelled: {cancelled}")
 
 
 @dg.op
 def resume(context: dg.OpExecutionContext, config: Again, migration: MigrationsResource) -> None:
     """Go on with a paused, cancelled or held migration; what is owed is sent by the next run."""
     with migration.operate(config.migration) as opened:
-        again = documents.retry_failed(opened.ledger, opened.key) if config.retry_failed else 0
-        if migrations.standing(opened.ledger, opened.key).state in {"paused", "cancelled"}:
-            migrations.set_state(opened.ledger, opened.key, "open")
-        migrations.release(opened.ledger, opened.key)
+        again = go_on(opened, retry_failed=config.retry_failed)
     _show(context, config.migration, f"resumed: {again} failed documents are owed again")
 
 

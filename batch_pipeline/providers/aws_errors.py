@@ -17,12 +17,13 @@ from botocore.exceptions import (
     EndpointConnectionError,
     HTTPClientError,
     IncompleteReadError,
+    NoCredentialsError,
     ProxyConnectionError,
     SSLError,
 )
 from botocore.parsers import ResponseParserError
 
-from batch_pipeline.errors import TerminalError, TransientError
+from batch_pipeline.errors import ConfigurationError, TerminalError, TransientError
 
 NOT_REACHED: Final = (EndpointConnectionError, ConnectTimeoutError, ProxyConnectionError)
 NO_ANSWER: Final = (
@@ -75,6 +76,7 @@ def mapped(what: str) -> Iterator[None]:
     Raises:
         TransientError: the same call may work later.
         TerminalError: it was refused, or these settings can make no call.
+        ConfigurationError: there are no credentials at all.
     """
     try:
         yield
@@ -84,6 +86,12 @@ def mapped(what: str) -> Iterator[None]:
         raise (TransientError if later else TerminalError)(f"{what}: {said(error)}") from None
     except (*NOT_REACHED, *NO_ANSWER) as error:
         raise TransientError(f"{what}: {type(error).__name__}") from None
+    except NoCredentialsError:
+        raise ConfigurationError(
+            "AWS credentials",
+            "(none found)",
+            "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+        ) from None
     except BotoCoreError as error:
         raise TerminalError(f"{what}: {error}") from None
 

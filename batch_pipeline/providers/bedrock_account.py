@@ -51,10 +51,10 @@ class AccountChecks:
             with mapped(subject):
                 caller = client_asked_once("sts").get_caller_identity()
         except TransientError as error:
-            yield Check(subject, True, f"not looked up ({error})")
+            yield Check(subject, True, _not_looked_up(subject, error))
             return
         except TerminalError as error:
-            yield Check(subject, False, f"{error}. Renew them, or name a profile by AWS_PROFILE")
+            yield Check.failed(subject, error, "Renew them, or name a profile by AWS_PROFILE")
             return
         account, owner = caller["Account"], self.role_arn.split(":")[4]
         if account != owner:
@@ -79,7 +79,7 @@ class AccountChecks:
         except (TransientError, TerminalError) as error:
             if "NoSuchEntity" in str(error):
                 return Check(subject, False, "does not exist: create it, or name another one")
-            return Check(subject, True, f"not looked up ({error})")
+            return Check(subject, True, _not_looked_up(subject, error))
         if not _trusts_bedrock(role.get("AssumeRolePolicyDocument")):
             return Check(
                 subject, False, f"does not let {_SERVICE} take it on: allow sts:AssumeRole to that service"
@@ -103,7 +103,7 @@ class AccountChecks:
                     ],
                 )
         except (TransientError, TerminalError) as error:
-            return Check(subject, True, f"not looked up ({error})")
+            return Check(subject, True, _not_looked_up(subject, error))
         decisions = {result["EvalDecision"] for result in answer.get("EvaluationResults", [])}
         if decisions - {"allowed"}:
             return Check(
@@ -128,7 +128,7 @@ class AccountChecks:
                     name,
                 )
         except (TransientError, TerminalError) as error:
-            return Check(subject, True, f"not looked up, the plan keeps our defaults ({error})")
+            return Check(subject, True, _not_looked_up(subject, error))
         if not found:
             return Check(subject, True, f"none listed for {name}, the plan keeps our defaults")
         return _compared(subject, found, planned)
@@ -157,6 +157,10 @@ def _compared(subject: str, found: Mapping[str, int], planned: Mapping[str, int]
             subject, False, f"this account is granted less than the plan uses ({plans}): set {fixes}"
         )
     return Check(subject, True, ", ".join(f"{field} {value}" for field, value in sorted(found.items())))
+
+
+def _not_looked_up(subject: str, error: Exception) -> str:
+    return f"not looked up ({str(error).removeprefix(f'{subject}: ')})"
 
 
 def _trusts_bedrock(policy: Any) -> bool:

@@ -44,7 +44,7 @@ class Preflight:
             with mapped(subject):
                 answer = self.aws.s3.head_bucket(Bucket=self.bucket, **self._owner)
         except (TransientError, TerminalError) as error:
-            return Check(subject, False, f"{error}. Create it, or let these credentials reach it")
+            return Check.failed(subject, error, "Create it, or let these credentials reach it")
         region = answer.get("BucketRegion")
         # other servers than S3 have no Regions and name any
         if region and region != self.aws.region and is_aws(self.aws.s3.meta.endpoint_url):
@@ -65,10 +65,10 @@ class Preflight:
                 version: dict[str, Any] = {"VersionId": put["VersionId"]} if put.get("VersionId") else {}
                 self.aws.s3.delete_object(Bucket=self.bucket, Key=key, **version, **self._owner)
         except (TransientError, TerminalError) as error:
-            return Check(
+            return Check.failed(
                 subject,
-                False,
-                f"{error}. Allow s3:PutObject, GetObject, DeleteObject, DeleteObjectVersion and ListBucket",
+                error,
+                "Allow s3:PutObject, GetObject, DeleteObject, DeleteObjectVersion and ListBucket",
             )
         return Check(subject, body == b"probe", "written, read and deleted")
 
@@ -78,7 +78,7 @@ class Preflight:
             with mapped(subject):
                 self.aws.bedrock.list_model_invocation_jobs(maxResults=1)
         except (TransientError, TerminalError) as error:
-            return Check(subject, False, f"{error}. Allow bedrock:ListModelInvocationJobs and its kin")
+            return Check.failed(subject, error, "Allow bedrock:ListModelInvocationJobs and its kin")
         return Check(subject, True, "answers")
 
     def _model(self, model: str) -> Check:

@@ -231,3 +231,11 @@ class Check:
     subject: str
     passed: bool
     detail: str
+
+    @classmethod
+    def failed(cls, subject: str, error: Exception, fix: str) -> Self:
+        """What was said, without the subject again; where no answer came, the fix is another one."""
+        if isinstance(error, TransientError):
+            fix = "Check the address and the network, then look again"
+        why = str(error).removeprefix(f"{subject}: ").rstrip(".")
+        return cls(subject, False, f"{why}. {fix}")

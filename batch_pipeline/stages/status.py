@@ -28,7 +28,7 @@ class Status:
             return "rolled back: none of its rows are in the database"
         if self.state == "erased":
             return "done: imported, verified, erased"
-        parts = [_WORDS[self.step]]
+        parts = [self.state if self.step == "paused" else _WORDS[self.step]]
         if self.documents.total:
             settled = self.documents.answered + self.documents.failed
             parts.append(f"{settled} of {self.documents.total} documents settled")

@@ -98,17 +98,25 @@ def test_a_cancelled_migration_keeps_what_its_jobs_finished_and_can_go_on(bench:
     with bench.start("run", key) as run:
         bench.wait_for(lambda: [job["processedRecordCount"] for job in bench.jobs(key)] == [12, 12])
         cancelled = bench.command("cancel", key)
-        assert "asked 2 jobs to stop" in cancelled.said
+        assert "2 jobs were asked to stop; 0 answers settled so far cost 0.0000 USD" in " ".join(
+            cancelled.said.split()
+        )
         said, _ = run.communicate(timeout=60)
     assert run.returncode == 3, said
     assert bench.statuses(key) == ["Stopped", "Stopped"]
     assert bench.documents(key) == {"answered": 24, "owed": 16}
     bench.faults()
+    assert "cancelled" in bench.command("status", key).said
+    again = bench.command("cancel", key)
+    assert "0 jobs were asked to stop; 24 answers settled so far cost" in " ".join(again.said.split())
     assert bench.command("resume", key).code == 0
     done = bench.run(key)
     assert done.code == 0, done.said
     assert_right(bench, key, expected)
     assert_paid_once(bench)
+    late = bench.command("resume", key)
+    assert late.code == 1
+    assert "there is nothing to resume" in " ".join(late.said.split())
 
 
 def test_another_machine_takes_over_without_the_first_ones_files(bench: Bench) -> None:

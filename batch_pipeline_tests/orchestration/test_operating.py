@@ -88,8 +88,8 @@ def test_an_unknown_migration_is_refused_by_words(at_work: Place, job: str) -> N
     assert data is not None and "there is no nobody.yaml" in str(data.description)
 
 
-@pytest.mark.parametrize("job", ["pause_migration", "cancel_migration"])
-def test_a_finished_migration_cannot_be_stopped(at_work: Place, job: str) -> None:
+@pytest.mark.parametrize("job", ["pause_migration", "cancel_migration", "resume_migration"])
+def test_a_finished_migration_cannot_be_stopped_or_resumed(at_work: Place, job: str) -> None:
     with at_work.ledger() as ledger:
         ledger.sql.execute("update migration set state = 'imported'")
         ledger.sql.execute("update migration set state = 'erased'")

@@ -9,6 +9,7 @@ import pytest
 from botocore.awsrequest import AWSResponse
 from urllib3 import HTTPResponse
 
+from batch_pipeline.errors import ConfigurationError
 from batch_pipeline.providers.aws import client_asked_once, clients, s3_client
 from batch_pipeline.providers.aws_errors import hinted
 from batch_pipeline.providers.bedrock_quotas import granted, listed_as
@@ -194,3 +195,19 @@ def test_a_denied_foundation_model_says_what_denies_it() -> None:
     assert hinted(denied).startswith(denied)
     assert "aws:ResourceOrgID" in hinted(denied)
     assert hinted("AccessDeniedException (403) no") == "AccessDeniedException (403) no"
+
+
+def test_no_credentials_is_one_plain_message(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+    clients.cache_clear()
+    bare = replace(place.bedrock, aws=clients())
+    with pytest.raises(ConfigurationError, match="set AWS_PROFILE, or AWS_ACCESS_KEY_ID"):
+        bare.preflight(MODEL, PLANNED)
+
+
+def test_a_server_that_is_not_there_is_told_from_a_bucket_that_is_not(place: Place) -> None:
+    away = replace(place.bedrock, aws=clients().with_s3(s3_client(endpoint="http://127.0.0.1:9")))
+    bucket = away.preflight(MODEL, PLANNED)[0]
+    assert bucket.detail == "EndpointConnectionError. Check the address and the network, then look again"

@@ -183,7 +183,8 @@ class Runner:
         if job.processed >= job.total and finished <= until and not held:
             failed = self.rules.unknowns.all_records_failed == "failed" and job.failed == job.total
             return self._finish(job, "Failed" if failed else "Completed", max(finished, job.modified))
-        timed_out = faults.time_out_after_records is not None and job.processed < job.total
+        most = faults.time_out_after_records
+        timed_out = most is not None and most <= job.processed < job.total
         if now >= job.expires or (timed_out and faults.hold_after_records is None and not held):
             status: Status = "PartiallyCompleted" if job.processed < job.total else "Completed"
             return self._finish(job, status, job.expires if now >= job.expires else now)
