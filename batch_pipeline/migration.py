@@ -73,6 +73,16 @@ class Limits(Section):
     attempts: Annotated[int, Field(ge=1, le=10)] = 3
 
 
+class Ocr(Section):
+    """Scans are read on this machine first; what cannot be read well is still shown to a model."""
+
+    engine: Literal["tesseract"] = "tesseract"
+    languages: Annotated[
+        tuple[Annotated[str, Field(pattern=r"^[a-z]{3}(_[a-z]+)?$")], ...],
+        Field(min_length=1, description="of the scans, by Tesseract's names"),
+    ] = ("eng",)
+
+
 class TargetDatabase(Section):
     schema_name: Annotated[str, Field(alias="schema", pattern=r"^[a-z_][a-z0-9_]{0,62}$")] = "recruiting"
 
@@ -87,6 +97,7 @@ class Migration(Section):
     on_demand: OnDemand = OnDemand()
     start: Start = Start()
     limits: Limits = Limits()
+    ocr: Ocr | None = None
     reuse_identical_text: Annotated[
         bool,
         Field(description="CVs of one text in several files are asked about once; each keeps its own row"),

@@ -40,6 +40,7 @@ OUTCOMES: Final = pl.Schema(
 )
 TEXTS: Final = pl.Schema({"md5": pl.String, "text": pl.String})
 
+_NUMBER = "[0-9]" * 6
 _AHEAD = 8  # documents a child holds: it never waits for the next one
 _TICK = 0.1
 
@@ -71,9 +72,21 @@ class ExtractionReport:
     reasons: Mapping[str, int]
 
 
-def read_outcomes(out: Path) -> pl.LazyFrame:
-    """Outcomes of every part, in the shape of OUTCOMES."""
-    parts = sorted(out.glob("outcomes-*.parquet"))
+def read_outcomes(out: Path, *, with_ocr: bool = False) -> pl.LazyFrame:
+    """Outcomes of every part, in the shape of OUTCOMES; `with_ocr` puts those of `ocr` in their place."""
+    found = _outcomes(sorted(out.glob(f"outcomes-{_NUMBER}.parquet")))
+    if not with_ocr:
+        return found
+    read = ocr_outcomes(out)
+    return pl.concat([found.join(read, on="md5", how="anti"), read])
+
+
+def ocr_outcomes(out: Path) -> pl.LazyFrame:
+    """Outcomes of scans that the local engine tried, in the shape of OUTCOMES."""
+    return _outcomes(sorted(out.glob("outcomes-ocr-*.parquet")))
+
+
+def _outcomes(parts: list[Path]) -> pl.LazyFrame:
     return pl.scan_parquet(parts) if parts else OUTCOMES.to_frame().lazy()
 
 
@@ -93,7 +106,7 @@ def extract(
     """
     limits = limits or ExtractionLimits()
     done = set(read_outcomes(out).select("md5").collect()["md5"].str.decode("hex"))
-    parts = _Parts(out, limits, number=_next_part(out))
+    parts = Parts(out, limits, number=next_part(out))
     skipped = 0
 
     def todo() -> Iterator[Job]:
@@ -196,18 +209,20 @@ class _Run:
         self._start()
 
 
-def _next_part(out: Path) -> int:
+def next_part(out: Path) -> int:
+    """A number that no part of `out` has."""
     numbers = [int(path.stem.rpartition("-")[2]) for path in out.glob("outcomes-*.parquet")]
     return max(numbers, default=0) + 1
 
 
 @dataclass
-class _Parts:
+class Parts:
     """Collects answers and writes a part when it is full or old enough."""
 
     out: Path
     limits: ExtractionLimits
     number: int
+    prefix: str = ""
     _outcomes: list[tuple[Any, ...]] = field(default_factory=list)
     _texts: list[tuple[str, str]] = field(default_factory=list)
     _bytes: int = 0
@@ -237,7 +252,7 @@ class _Parts:
 
     def flush(self) -> None:
         if self._outcomes:
-            name = f"{self.number:06d}.parquet"
+            name = f"{self.prefix}{self.number:06d}.parquet"
             write_parquet(pl.DataFrame(self._texts, schema=TEXTS, orient="row"), self.out / f"part-{name}")
             outcomes = pl.DataFrame(self._outcomes, schema=OUTCOMES, orient="row")
             write_parquet(outcomes, self.out / f"outcomes-{name}")

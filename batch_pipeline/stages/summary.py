@@ -35,6 +35,7 @@ def summary(ledger: LedgerConnection, key: str) -> Tables:
             **{f"{verdict}": count for verdict, count in deduped.get("verdicts", {}).items()},
             **{f"not sent: {reason}": count for reason, count in deduped.get("reasons", {}).items()},
             "equal in text, other bytes": deduped.get("near_duplicates", 0),
+            **({"scans read on this machine": deduped["read_by_ocr"]} if deduped.get("read_by_ocr") else {}),
         },
         "provider": {"jobs": attempts["jobs"], "most attempts": attempts["attempts"]},
     }

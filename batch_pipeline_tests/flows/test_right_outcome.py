@@ -1,9 +1,12 @@
 """A customer's whole history goes from an export to the database, and nothing stays behind."""
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
+from batch_pipeline_tests.documents.tesseract_stand_in import GOOD, says
 from batch_pipeline_tests.flows.bench import Bench, assert_paid_once, assert_right, load_json
 
 pytestmark = pytest.mark.servers
@@ -88,3 +91,23 @@ def test_several_jobs_share_the_documents_between_them(bench: Bench) -> None:
     assert sorted(job["totalRecordCount"] for job in bench.jobs(key)) == [12, 13, 13]
     assert_right(bench, key, expected)
     assert_paid_once(bench)
+
+
+def test_scans_that_are_read_on_this_machine_go_in_batch(bench: Bench, tmp_path: Path) -> None:
+    says(tmp_path, GOOD, 93)
+    key, expected = bench.small(ocr={"languages": ["eng"]})
+    assert expected.scan_documents
+    missing = bench.command("migration", "check", key, PATH=str(Path(sys.executable).parent))
+    assert missing.code == 2
+    assert "ocr.engine" in missing.said
+    ended = bench.run(key, PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    assert ended.code == 0, ended.said
+    routes = bench.query("select distinct route from batch_ledger.document where migration = %s", key)
+    assert routes == [{"route": "batch"}]
+    read = bench.query(
+        "select count(*) as n from recruiting.document where tenant = %s and md5 = any(%s) "
+        "and text_chars > 0 and not needs_vision and parse_status = 'parsed'",
+        key,
+        list(expected.scan_documents),
+    )
+    assert read == [{"n": len(expected.scan_documents)}]
