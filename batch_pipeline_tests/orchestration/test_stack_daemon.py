@@ -56,6 +56,15 @@ def test_a_double_click_waits_in_the_queue_and_then_pays_nothing(stack: Stack) -
         assert calls is not None and calls["made"] == calls["records"] == 6
 
 
+def test_an_operator_pauses_resumes_and_cancels_by_clicks(stack: Stack) -> None:
+    key, _ = register_sample(stack, 20, 12, start="by_hand")
+    for job, state in (("pause", "paused"), ("resume", "open"), ("cancel", "cancelled")):
+        run = ui.operate(stack, job, key)
+        ui.wait_until(stack, f"{job} of {key}", lambda run=run: ui.is_over(stack, run))  # type: ignore[misc]
+        assert ui.run_status(stack, run) == DagsterRunStatus.SUCCESS
+        assert ui.state_of(stack, key) == state
+
+
 def test_what_dagster_stores_holds_nothing_personal(stack: Stack) -> None:
     """Also in compute logs, which only real runs write: run after the migrations above."""
     home = Path(stack.environment["DAGSTER_HOME"])

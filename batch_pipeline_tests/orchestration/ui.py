@@ -35,6 +35,13 @@ def launch(stack: Stack, job: str, key: str) -> str:
     return run_id
 
 
+def operate(stack: Stack, what: str, key: str) -> str:
+    """The launchpad of an operator's job; the run's id."""
+    config = {"ops": {what: {"config": {"migration": key}}}}
+    run_id: str = client(stack).submit_job_execution(f"{what}_migration", run_config=config)
+    return run_id
+
+
 def run_status(stack: Stack, run_id: str) -> DagsterRunStatus:
     return client(stack).get_run_status(run_id)
 
