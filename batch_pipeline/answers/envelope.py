@@ -153,13 +153,5 @@ def wrap(
     return msgspec.json.encode(line)
 
 
-def wrap_error(record_id: str, model_input: bytes | Mapping[str, Any], code: str, message: str) -> bytes:
-    """The line a batch job would have written for an on-demand call that failed with `code`, a name
-    such as ThrottlingException or a number."""
-    number = code_of(code)
-    error = {"errorCode": code if number is None else number, "errorMessage": message}
-    return msgspec.json.encode({"modelInput": _raw(model_input), "error": error, "recordId": record_id})
-
-
 def _raw(value: bytes | Mapping[str, Any]) -> Any:
     return msgspec.Raw(value) if isinstance(value, bytes) else value

@@ -5,7 +5,6 @@ in any order and are joined on it alone.
 """
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
 from batch_pipeline.errors import TerminalError
@@ -28,14 +27,3 @@ def check_record_id(value: str) -> str:
     if not _LEGAL.fullmatch(value):
         raise TerminalError(f"a record id is 1 to 64 of [A-Za-z0-9_-]; this one has {len(value)} characters")
     return value
-
-
-def check_distinct(ids: Iterable[str]) -> int:
-    """How many ids there are. Raises TerminalError at the first one seen twice: its answers could
-    not be told apart."""
-    seen: set[str] = set()
-    for count, value in enumerate(ids, start=1):
-        seen.add(check_record_id(value))
-        if len(seen) != count:
-            raise TerminalError(f"record id {value} occurs twice")
-    return len(seen)

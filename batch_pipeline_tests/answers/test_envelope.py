@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batch_pipeline.answers.classify import code_of, worth_another_attempt
-from batch_pipeline.answers.envelope import Answer, Corrupt, RecordError, read, wrap, wrap_error
+from batch_pipeline.answers.envelope import Answer, Corrupt, RecordError, read, wrap
 
 CV = '{"basics":{"name":"Zoë"}}'
 
@@ -223,11 +223,6 @@ def test_the_providers_own_retryable_is_only_a_hint() -> None:
 def test_codes_worth_another_attempt(code: int | None, again: int) -> None:
     assert worth_another_attempt(code, expired=False) == bool(again)
     assert code_of(True) is None
-
-
-def test_an_on_demand_failure_reads_as_a_records_error() -> None:
-    found = read(wrap_error("cv-1", {"messages": []}, "ThrottlingException", "slow down"))
-    assert found == RecordError("cv-1", "429", "slow down", False, True)
 
 
 @pytest.mark.parametrize(

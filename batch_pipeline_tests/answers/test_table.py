@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from batch_pipeline.answers.envelope import wrap, wrap_error
+from batch_pipeline.answers.envelope import wrap
 from batch_pipeline.answers.lines import Line, iter_lines
 from batch_pipeline.answers.messages import without_content
 from batch_pipeline.answers.table import Expected, Settlement, parsed_schema, write_parsed
@@ -46,8 +46,9 @@ def answered(number: int, text: str | None = None, stop: str = "end_turn", about
     return wrap(name(number), request(number if about is None else about), output)
 
 
-def refused(number: int, code: str) -> bytes:
-    return wrap_error(name(number), request(number), code, "no")
+def refused(number: int, code: int) -> bytes:
+    error = {"errorCode": code, "errorMessage": "no"}
+    return json.dumps({"modelInput": request(number), "error": error, "recordId": name(number)}).encode()
 
 
 def settle(folder: Path, raw: list[bytes], count: int) -> tuple[Settlement, pl.DataFrame]:
@@ -73,7 +74,7 @@ def test_shuffled_answers_land_on_their_own_documents(tmp_path: Path) -> None:
 
 def test_a_completed_job_in_which_every_record_failed_imports_nothing(tmp_path: Path) -> None:
     """F1."""
-    found, table = settle(tmp_path, [refused(n, "ValidationException") for n in range(100)], 100)
+    found, table = settle(tmp_path, [refused(n, 400) for n in range(100)], 100)
     assert found.by_outcome == {"error_permanent": 100}
     assert found.outcomes["message"].unique().to_list() == ["no"]
     assert table["status"].unique().to_list() == ["failed"]
@@ -81,7 +82,7 @@ def test_a_completed_job_in_which_every_record_failed_imports_nothing(tmp_path: 
 
 
 def test_what_is_worth_another_attempt_has_no_final_row(tmp_path: Path) -> None:
-    found, table = settle(tmp_path, [answered(0), refused(1, "ThrottlingException")], 3)
+    found, table = settle(tmp_path, [answered(0), refused(1, 429)], 3)
     assert found.by_outcome == {"parsed": 1, "error_retryable": 1, "missing": 1}
     assert table["record_id"].to_list() == [name(0)]
 
@@ -116,7 +117,7 @@ def test_a_right_line_after_a_wrong_echo_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_of_two_lines_the_one_that_parses_wins_in_any_order(tmp_path: Path, reverse: bool) -> None:
-    raw = [answered(0, "no JSON"), answered(0), refused(0, "InternalServerException")]
+    raw = [answered(0, "no JSON"), answered(0), refused(0, 500)]
     found, table = settle(tmp_path, raw[::-1] if reverse else raw, 1)
     assert found.by_outcome == {"parsed": 1}
     assert found.duplicates == 2

@@ -4,7 +4,7 @@ import pytest
 
 from batch_pipeline.errors import ConfigurationError, TerminalError
 from batch_pipeline.requests.families import Family, base_model, check_caps, family_of, invocation_type
-from batch_pipeline.requests.record_ids import check_distinct, check_record_id, record_id
+from batch_pipeline.requests.record_ids import check_record_id, record_id
 
 
 @pytest.mark.parametrize(
@@ -89,9 +89,3 @@ def test_an_id_a_provider_could_refuse_is_refused(value: str) -> None:
 def test_only_an_md5_makes_a_record_id(md5: str) -> None:
     with pytest.raises(TerminalError):
         record_id(md5)
-
-
-def test_an_id_used_twice_is_refused() -> None:
-    assert check_distinct(["a", "b"]) == 2
-    with pytest.raises(TerminalError, match="a occurs twice"):
-        check_distinct(["a", "b", "a"])
