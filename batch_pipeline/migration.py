@@ -98,6 +98,12 @@ class Migration(Section):
     start: Start = Start()
     limits: Limits = Limits()
     ocr: Ocr | None = None
+    person_files: Annotated[
+        Literal["all", "latest_application"],
+        Field(
+            description="whose CV a file is that hangs on a person: of all their applications, or the newest"
+        ),
+    ] = "all"
     reuse_identical_text: Annotated[
         bool,
         Field(description="CVs of one text in several files are asked about once; each keeps its own row"),

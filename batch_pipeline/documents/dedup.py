@@ -1,7 +1,7 @@
 """From attachments and outcomes to distinct documents and the fan-out that loses no reference."""
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Literal
 
 import polars as pl
 
@@ -27,6 +27,8 @@ DOCUMENTS: Final = pl.Schema(
         "route": pl.String,
     }
 )
+PersonFiles = Literal["all", "latest_application"]
+"""Which of a person's applications a file belongs to that the source hangs on the person alone."""
 LINKS: Final = pl.Schema(
     {
         "attachment_id": pl.String,
@@ -126,11 +128,14 @@ def _verdicts(documents: pl.DataFrame) -> pl.DataFrame:
 
 
 def build_links(
-    attachments: pl.DataFrame, documents: pl.DataFrame, applications: pl.DataFrame
+    attachments: pl.DataFrame,
+    documents: pl.DataFrame,
+    applications: pl.DataFrame,
+    person_files: PersonFiles = "all",
 ) -> pl.DataFrame:
     """One row per CV attachment and application it belongs to, in the shape of LINKS.
 
-    An attachment that hangs on the person belongs to all applications of the person. The latest of
+    An attachment that hangs on the person belongs to `person_files` of their applications. The latest of
     an application is the one with the newest `source_created_at`, the greater id among equals.
     Sorted by application and attachment.
     """
@@ -146,7 +151,7 @@ def build_links(
     personal = (
         references.filter(pl.col("application_id").is_null())
         .drop("application_id")
-        .join(owners, left_on="person_id", right_on="_owner")
+        .join(_of_person(applications, person_files), left_on="person_id", right_on="_owner")
         .with_columns(_owner="person_id")
     )
     links = pl.concat([own, personal], how="diagonal").with_columns(
@@ -162,6 +167,18 @@ def build_links(
         .sort("application_id", "attachment_id")
         .collect(engine="streaming")
     )
+
+
+def _of_person(applications: pl.DataFrame, person_files: PersonFiles) -> pl.LazyFrame:
+    """Which applications a person's own files belong to: `application_id`, `_owner`."""
+    owned = applications.lazy().filter(pl.col("person_id").is_not_null())
+    if person_files == "latest_application":
+        applied = pl.coalesce("applied_at", "source_created_at").fill_null(
+            pl.datetime(1, 1, 1, time_zone="UTC")
+        )
+        newest = pl.struct(applied, "source_id").rank("ordinal", descending=True).over("person_id")
+        owned = owned.filter(newest == 1)
+    return owned.select(application_id="source_id", _owner="person_id")
 
 
 def count_near_duplicates(documents: pl.DataFrame) -> int:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from batch_pipeline.documents.dedup import PersonFiles
 from batch_pipeline.documents.reasons import State, Verdict
 
 
@@ -73,7 +74,11 @@ def routes(documents: pl.DataFrame) -> Sum:
 
 
 def links(
-    attachments: pl.DataFrame, documents: pl.DataFrame, applications: pl.DataFrame, fan_out: pl.DataFrame
+    attachments: pl.DataFrame,
+    documents: pl.DataFrame,
+    applications: pl.DataFrame,
+    fan_out: pl.DataFrame,
+    person_files: PersonFiles = "all",
 ) -> Sum:
     """links = CV attachments x their applications; one latest link for every application with any.
 
@@ -86,6 +91,8 @@ def links(
     )
     known = applications["source_id"].implode()
     per_person = applications.group_by("person_id").agg(pl.len().alias("_applications"))
+    if person_files == "latest_application":
+        per_person = per_person.with_columns(pl.col("_applications").clip(upper_bound=1))
     own = pl.col("application_id").is_in(known).cast(pl.UInt32)
     expected = cv_attachments.join(per_person, on="person_id", how="left").select(
         attachment_id="source_id",

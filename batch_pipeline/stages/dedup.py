@@ -31,6 +31,7 @@ class DedupedCvs:
     reasons: Mapping[str, int]
     routes: Mapping[str, int]
     links: int
+    person_files: str  # the rule for files that hang on a person
     near_duplicates: int
     read_by_ocr: int
 
@@ -56,7 +57,8 @@ def dedup(context: Context) -> DedupedCvs:
         )
     outcomes = read_outcomes(workspace.texts, with_ocr=ocr is not None)
     documents = build_documents(attachments, outcomes)
-    links = build_links(attachments, documents, pl.read_parquet(workspace.table("application")))
+    applications = pl.read_parquet(workspace.table("application"))
+    links = build_links(attachments, documents, applications, context.migration.person_files)
     write_parquet(links, workspace.links)
     write_parquet(documents, workspace.documents)
     result = DedupedCvs(
@@ -67,6 +69,7 @@ def dedup(context: Context) -> DedupedCvs:
         reasons=dict(Counter(documents["reason"].drop_nulls().to_list())),
         routes=dict(Counter(documents["route"].to_list())),
         links=links.height,
+        person_files=context.migration.person_files,
         near_duplicates=count_near_duplicates(documents),
         read_by_ocr=0 if ocr is None else _with_text(ocr_outcomes(workspace.texts), documents),
     )

@@ -21,6 +21,7 @@ def plan_basis(context: Context) -> str:
         "limits": context.limits.model_dump(),
         "prompt": context.batch_requests.prompt_version,
         "ocr": None if migration.ocr is None else migration.ocr.model_dump(),
+        "person_files": migration.person_files,
         "reuse_identical_text": migration.reuse_identical_text,
     }
     return hashlib.sha256(json.dumps(basis, sort_keys=True, default=str).encode()).hexdigest()

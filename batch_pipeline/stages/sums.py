@@ -164,7 +164,8 @@ def link_sums(context: Context) -> list[Sum]:
     """The fan-out loses no reference."""
     applications = pl.read_parquet(context.workspace.table("application"), columns=["source_id", "person_id"])
     fan_out = pl.read_parquet(context.workspace.links)
-    found = room.links(_attachments(context), _documents(context), applications, fan_out)
+    rule = context.migration.person_files
+    found = room.links(_attachments(context), _documents(context), applications, fan_out, rule)
     return [_sum("links", "links = CV attachments x their applications", found)]
 
 

@@ -118,6 +118,29 @@ def test_a_persons_file_belongs_to_all_their_applications_and_the_newest_is_late
     assert set(lost.open_rows["attachment_id"]) >= {"a1", "a2"}
 
 
+def test_a_persons_file_may_belong_to_the_newest_application_alone() -> None:
+    references = attachments(
+        {"document_md5": "aa", "application_id": None},
+        {"document_md5": "bb", "application_id": "10"},
+        {"document_md5": "aa", "application_id": None, "person_id": "3"},
+    )
+    documents = build_documents(references, outcomes({"md5": "aa"}, {"md5": "bb"}))
+    old, new = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 2, 1, tzinfo=UTC)
+    owners = pl.DataFrame(
+        [
+            {"source_id": "10", "person_id": "1", "applied_at": old, "source_created_at": new},
+            {"source_id": "11", "person_id": "1", "source_created_at": new},
+            {"source_id": "12", "person_id": "1"},
+        ],
+        schema=SCHEMAS["application"],
+    )
+    links = build_links(references, documents, owners, "latest_application")
+    assert links.select("application_id", "attachment_id").rows() == [("10", "a2"), ("11", "a1")]
+    assert sums.links(references, documents, owners, links, "latest_application").closes
+    assert not sums.links(references, documents, owners, links).closes
+    assert build_links(references, documents, owners).height == 4
+
+
 REFERENCE = st.tuples(
     st.sampled_from(["aa", "bb", "cc", "dd"]),
     st.sampled_from(["1", "2", "3"]),
