@@ -80,6 +80,10 @@ class OpenAIProvider(_Hosted):
     kind: Literal["openai"]
     purpose: Annotated[str, Field(pattern=r"^[a-z][a-z_-]*$", description="of the input file")] = "batch"
     completion_window: Annotated[str, Field(pattern=r"^[1-9]\d{0,2}[hd]$")] = "24h"
+    files_expire_days: Annotated[
+        int | None,
+        Field(ge=1, le=30, description="a net under our own erasing; empty for servers without it"),
+    ] = 30
 
     @property
     def timeout_hours(self) -> int:

@@ -12,7 +12,7 @@ import msgspec
 
 from batch_pipeline.answers import shapes
 from batch_pipeline.answers.classify import code_of, worth_another_attempt
-from batch_pipeline.answers.surrogates import without_lone_surrogates
+from batch_pipeline.surrogates import without_lone_surrogates
 from batch_pipeline.tasks.base import Stop
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from batch_pipeline.answers import lines as module
 from batch_pipeline.answers.lines import Line, iter_lines
-from batch_pipeline.answers.surrogates import without_lone_surrogates
+from batch_pipeline.surrogates import without_lone_surrogates
 
 
 class Trickle(io.BytesIO):

@@ -1,0 +1,47 @@
+"""What a paid call to OpenAI, or to a server that speaks its API, needs, looked at without paying."""
+
+from dataclasses import dataclass
+
+import openai
+
+from batch_pipeline.errors import TerminalError, TransientError
+from batch_pipeline.providers.contract import Check, ResultsGone
+from batch_pipeline.providers.sdk_errors import SdkErrors
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """The checks of one server and model."""
+
+    client: openai.OpenAI
+    errors: SdkErrors
+    host: str
+    official: bool
+
+    def checks(self, model: str) -> list[Check]:
+        return [self._batches(), self._model(model)]
+
+    def _batches(self) -> Check:
+        """Key, address and batch API in one call."""
+        subject = f"batch API of {self.host}"
+        try:
+            with self.errors.repeatable(subject):
+                self.client.batches.list(limit=1)
+        except (TransientError, TerminalError) as error:
+            fix = "Set OPENAI_API_KEY to a key that may use batches, and provider.base_url to its server"
+            return Check(subject, False, f"{error}. {fix}")
+        return Check(subject, True, "answers")
+
+    def _model(self, model: str) -> Check:
+        """Servers that name models their own way (Azure's deployments) need not know this one."""
+        subject = f"model {model}"
+        try:
+            with self.errors.repeatable(subject):
+                self.client.models.retrieve(model)
+        except ResultsGone as error:
+            if self.official:
+                return Check(subject, False, f"{error}. Name one this key may use")
+            return Check(subject, True, "not listed by this server; the first job says whether it is there")
+        except (TransientError, TerminalError) as error:
+            return Check(subject, not self.official, f"not looked up ({error})")
+        return Check(subject, True, "known here")
