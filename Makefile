@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo up test check bench faults accuracy clean
+.PHONY: demo up test check bench faults providers accuracy clean
 
 demo: $(READY)
 	$(BIN)/batch-pipeline demo
@@ -31,6 +31,9 @@ accuracy: $(READY)
 
 faults: $(READY)
 	$(BIN)/python -m batch_pipeline_tests.faults.table --all
+
+providers: $(READY)
+	$(BIN)/python -m batch_pipeline_tests.providers.table
 
 clean:
 	rm -rf $(VENV) .batch_pipeline

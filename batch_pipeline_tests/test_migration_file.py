@@ -103,15 +103,28 @@ def test_a_key_that_is_no_slug_never_becomes_a_path(tmp_path: Path, key: str) ->
         Catalogue(tmp_path).path(key)
 
 
-def test_the_documented_file_is_valid_with_every_option_taken_in(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[1] / "docs" / "migration-file.md").read_text()
-    block = page.split("```yaml\n", 1)[1].split("```", 1)[0]
-    assert Migration.load(written(tmp_path, block)).tenant == "acme"
-    everything = "\n".join(
+def uncommented(block: str) -> str:
+    return "\n".join(
         line.replace("# ", "", 1) if line.lstrip().startswith("# ") and ":" in line else line
         for line in block.splitlines()
         if not line.lstrip().startswith("#  ")
     )
+
+
+def test_the_documented_section_of_another_provider_is_valid(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "migration-file.md").read_text()
+    block = page.split("```yaml\n", 2)[2].split("```", 1)[0]
+    content = yaml.safe_load(SMALLEST)
+    for text in (block, uncommented(block)):
+        file = written(tmp_path, yaml.safe_dump(content | yaml.safe_load(text)))
+        assert Migration.load(file).provider.kind == "openai"
+
+
+def test_the_documented_file_is_valid_with_every_option_taken_in(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "migration-file.md").read_text()
+    block = page.split("```yaml\n", 1)[1].split("```", 1)[0]
+    assert Migration.load(written(tmp_path, block)).tenant == "acme"
+    everything = uncommented(block)
     loaded = Migration.load(written(tmp_path, everything))
     assert isinstance(loaded.provider, BedrockProvider)
     assert loaded.provider.kms_key_id == "alias/migrations"

@@ -143,7 +143,10 @@ def test_an_upload_expires_by_itself_should_nobody_erase_it(acme: OpenAIBatch, c
 @pytest.mark.parametrize(
     ("line", "wanted"),
     [
-        ({"response": {"status_code": 400, "body": {"error": {"message": "no"}}}, "error": None}, ("400", False)),
+        (
+            {"response": {"status_code": 400, "body": {"error": {"message": "no"}}}, "error": None},
+            ("400", False),
+        ),
         ({"response": {"status_code": 503, "body": '{"error": {"message": "no"}}'}}, ("503", True)),
         ({"response": None, "error": {"code": "request_timeout", "message": "slow"}}, ("408", True)),
         ({"response": None, "error": {"code": "new_word", "message": "?"}}, ("new_word", True)),
@@ -152,7 +155,12 @@ def test_an_upload_expires_by_itself_should_nobody_erase_it(acme: OpenAIBatch, c
             ("402", True),
         ),
         (
-            {"response": {"status_code": 400, "body": {"error": {"message": "Your credit balance is too low"}}}},
+            {
+                "response": {
+                    "status_code": 400,
+                    "body": {"error": {"message": "Your credit balance is too low"}},
+                }
+            },
             ("402", True),
         ),
         ({"response": None, "error": None}, ("no_response", True)),
@@ -179,7 +187,10 @@ def test_an_answer_is_read_as_it_was_given(as_text: bool, content: str) -> None:
         "choices": [{"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 7, "completion_tokens": 3},
     }
-    line = {"custom_id": "cv-1", "response": {"status_code": 200, "body": json.dumps(body) if as_text else body}}
+    line = {
+        "custom_id": "cv-1",
+        "response": {"status_code": 200, "body": json.dumps(body) if as_text else body},
+    }
     made = our_line(json.dumps(line).encode())
     assert made is not None
     found = read(made)
@@ -240,7 +251,11 @@ def test_an_answer_that_never_came_whole_is_a_doubt(core: Core, answer: bytes | 
 
 @pytest.mark.parametrize(
     "answer",
-    [None, b"HTTP/1.1 500 Bad\r\ncontent-length: 0\r\n\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]"],
+    [
+        None,
+        b"HTTP/1.1 500 Bad\r\ncontent-length: 0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]",
+    ],
 )
 def test_a_single_call_without_an_answer_may_have_been_paid(core: Core, answer: bytes | None) -> None:
     with silent_server(answer) as url, pytest.raises(LostAnswer):
@@ -302,8 +317,8 @@ def test_an_independent_server_runs_a_job_from_upload_to_erasure(core: Core, tmp
     command = [sys.executable, "-m", "llmock.cli", "serve", "--port", str(port), "--response-style", "echo"]
     server = ServerProcess("llmock", command, tmp_path / "log", tmp_path, stop_seconds=10)
     with server:
-        server.wait_ready(lambda: _ready(f"http://127.0.0.1:{port}/openai/v1/models"), 60)
-        away = provider(f"http://127.0.0.1:{port}/openai/v1")
+        server.wait_ready(lambda: _ready(f"http://127.0.0.1:{port}/v1/models"), 60)
+        away = provider(f"http://127.0.0.1:{port}/v1")
         assert all(check.passed for check in away.preflight(MODEL))
         name = job_name("acme", "0" * 64, 1)
         away.upload(name, shard(1, 2, 3), 0)
