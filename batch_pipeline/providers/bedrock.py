@@ -31,6 +31,7 @@ from batch_pipeline.providers.bedrock_preflight import Preflight
 from batch_pipeline.providers.capabilities import BEDROCK, Capabilities
 from batch_pipeline.providers.contract import (
     ENDED,
+    BatchProvider,
     Check,
     ErasureCertificate,
     JobReport,
@@ -54,7 +55,7 @@ _KNOWN_ALREADY: Final = ("in use", "already exists", "clientrequesttoken was use
 _CLOCK_SKEW: Final = timedelta(minutes=15)
 
 
-def open_provider(setup: Setup) -> "Bedrock":
+def open_provider(setup: Setup) -> BatchProvider:
     """Bedrock as the migration's file and the environment name it together.
 
     Raises:

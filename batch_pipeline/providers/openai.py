@@ -22,6 +22,7 @@ from batch_pipeline.errors import ConfigurationError, TerminalError, TransientEr
 from batch_pipeline.provider_settings import OpenAIProvider
 from batch_pipeline.providers.capabilities import OPENAI, Capabilities
 from batch_pipeline.providers.contract import (
+    BatchProvider,
     Check,
     EndedStatus,
     ErasureCertificate,
@@ -65,7 +66,7 @@ _DAY: Final = 86_400
 _NO_LIST: Final = frozenset({404, 405, 501})
 
 
-def open_provider(setup: Setup) -> "OpenAIBatch":
+def open_provider(setup: Setup) -> BatchProvider:
     """The client as the file and OpenAI's own variables say.
 
     Raises:
@@ -122,10 +123,9 @@ class OpenAIBatch:
     def fingerprint(self) -> tuple[str, ...]:
         return (ENDPOINT, self.section.completion_window)
 
-    def preflight(self, model: str) -> list[Check]:
-        return Preflight(self.client, ERRORS, self._host, official=self.section.base_url is None).checks(
-            model
-        )
+    def preflight(self, model: str, planned: Mapping[str, int] | None) -> list[Check]:
+        look = Preflight(self.client, ERRORS, self._host, official=self.section.base_url is None)
+        return look.checks(model, batch=planned is not None)
 
     def input_uri(self, name: str) -> str:
         return f"{self.home}input/{name}.jsonl"

@@ -18,8 +18,9 @@ class Preflight:
     host: str
     official: bool
 
-    def checks(self, model: str) -> list[Check]:
-        return [self._batches(), self._model(model)]
+    def checks(self, model: str, *, batch: bool) -> list[Check]:
+        """`batch`: False where the model answers single calls alone."""
+        return [*([self._batches()] if batch else []), self._model(model)]
 
     def _batches(self) -> Check:
         """Key, address and batch API in one call."""

@@ -1,6 +1,7 @@
 """Kind of provider -> its adapter, imported only where a migration names it.
 
-An adapter is one module, `providers/<kind>.py`, with one function `open_provider(Setup) -> BatchProvider`.
+An adapter is one module, `providers/<kind>.py`, with one function `open_provider(Setup) -> BatchProvider`
+(so annotated: the type checker then holds the adapter against the contract).
 """
 
 from collections.abc import Callable, Mapping

@@ -38,7 +38,9 @@ SETTINGS = Settings.model_validate({"database_url": "postgresql://nowhere"})
 
 def provider(url: str, key: str = "acme", **more: Any) -> OpenAIBatch:
     section = OpenAIProvider(kind="openai", model=MODEL, base_url=url, **more)
-    return open_provider(Setup(section, SETTINGS, key))
+    made = open_provider(Setup(section, SETTINGS, key))
+    assert isinstance(made, OpenAIBatch)
+    return made
 
 
 @pytest.fixture
@@ -227,7 +229,7 @@ def test_a_refused_connection_is_no_doubt(core: Core) -> None:
         away.create(request(away, "n"))
     with pytest.raises(TransientError, match="nothing was sent"):
         away.answer(MODEL, "chat_completions", BODY)
-    assert [check.passed for check in away.preflight(MODEL)] == [False, True]
+    assert [check.passed for check in away.preflight(MODEL, {})] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -271,7 +273,7 @@ def test_a_wrong_key_is_refused_for_good(acme: OpenAIBatch, monkeypatch: pytest.
     with pytest.raises(RefusedAnswer) as refused:
         wrong.answer(MODEL, "chat_completions", BODY)
     assert refused.value.code == 401
-    failed = [check for check in wrong.preflight(MODEL) if not check.passed]
+    failed = [check for check in wrong.preflight(MODEL, {}) if not check.passed]
     assert failed
     assert "OPENAI_API_KEY" in failed[0].detail
 
@@ -319,7 +321,7 @@ def test_an_independent_server_runs_a_job_from_upload_to_erasure(core: Core, tmp
     with server:
         server.wait_ready(lambda: _ready(f"http://127.0.0.1:{port}/v1/models"), 60)
         away = provider(f"http://127.0.0.1:{port}/v1")
-        assert all(check.passed for check in away.preflight(MODEL))
+        assert all(check.passed for check in away.preflight(MODEL, {}))
         name = job_name("acme", "0" * 64, 1)
         away.upload(name, shard(1, 2, 3), 0)
         job = away.create(request(away, name))
