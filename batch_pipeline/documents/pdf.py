@@ -44,18 +44,23 @@ def read(data: bytes, limits: ReadLimits) -> RawText:
         if count > limits.pages:
             raise Refused(Reason.TOO_LARGE)
         texts: list[str] = []
-        scanned, drawn, chars = 0, False, 0
+        scanned, pictured, drawn, chars = 0, 0, False, 0
         for number in range(count):
             text, image, shows = _page(document, number)
             chars += len(text)
             if chars > limits.text_chars:
                 raise Refused(Reason.TOO_LARGE)
             texts.append(text)
+            pictured += image
             scanned += image and len(text.strip()) < _FEW_CHARS
             drawn = drawn or shows
         text = "\n\n".join(texts)
         return RawText(
-            embedded_cv(document, text, limits) or text, pages=count, scanned_pages=scanned, drawn=drawn
+            embedded_cv(document, text, limits) or text,
+            pages=count,
+            scanned_pages=scanned,
+            pictured_pages=pictured,
+            drawn=drawn,
         )
 
 

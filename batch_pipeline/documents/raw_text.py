@@ -23,5 +23,6 @@ class RawText:
     text: str
     pages: int | None = None
     scanned_pages: int = 0
+    pictured_pages: int = 0  # pages that one image covers, with a text layer or without
     drawn: bool = False
     encoding: str | None = None

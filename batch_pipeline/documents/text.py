@@ -12,6 +12,7 @@ from typing import Final
 
 from batch_pipeline.documents import mime
 from batch_pipeline.documents.cleaning import clean, quality
+from batch_pipeline.documents.common_words import holds_no_common_word
 from batch_pipeline.documents.raw_text import RawText, ReadLimits
 from batch_pipeline.documents.reasons import Reason, Refused
 
@@ -93,7 +94,9 @@ def _judged(raw: RawText) -> Extracted:
         return Extracted(None, raw.pages, reason=Reason.BLANK, encoding=raw.encoding)
     pages = raw.pages or 1
     mostly_scanned = raw.scanned_pages * 2 >= pages and found.visible < _FEW_CHARS_A_PAGE * pages
+    # a scanner's own recognition can be worse than none: a page fed upside down gives words of no language
+    nonsense = raw.pictured_pages * 2 >= pages and holds_no_common_word(text)
     # only what has a picture of its text can be read by looking at it
-    if mostly_scanned or (found.is_bad and raw.pages is not None):
+    if mostly_scanned or nonsense or (found.is_bad and raw.pages is not None):
         return Extracted(None, raw.pages, needs_vision=True, encoding=raw.encoding)
     return Extracted(text, raw.pages, encoding=raw.encoding)

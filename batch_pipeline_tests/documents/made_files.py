@@ -6,8 +6,10 @@ import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from PIL import Image
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.pdfencrypt import StandardEncryption
+from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen.canvas import Canvas
 
 CV_LINES = (
@@ -38,6 +40,20 @@ def pdf(
     canvas.setTitle(note)
     for number, line in enumerate(lines):
         canvas.drawString(72, 780 - number * 16, line)
+    canvas.save()
+    return buffer.getvalue()
+
+
+def scan_with_layer(layer: tuple[str, ...]) -> bytes:
+    """A page that is one image, under it the invisible text a scanner's recognition wrote."""
+    buffer = io.BytesIO()
+    canvas = Canvas(buffer, pagesize=A4, invariant=1)
+    canvas.drawImage(ImageReader(Image.new("L", (600, 850), 240)), 0, 0, *A4)
+    text = canvas.beginText(72, 780)
+    text.setTextRenderMode(3)
+    for line in layer:
+        text.textLine(line)
+    canvas.drawText(text)
     canvas.save()
     return buffer.getvalue()
 

@@ -220,6 +220,44 @@ def test_a_broken_font_map_is_looked_at_instead_of_read(tmp_path: Path) -> None:
     assert (found.text, found.needs_vision, found.reason) == (None, True, None)
 
 
+UPSIDE_DOWN = (
+    "ayepaily YON jo AjissaAlun sonewayyew SUOH OTOZ uoneonpy Suunjas Aloynyeys payewojny",
+    "jiounog AayyeA asno isAjeuy Hunsoday sdous auljedid uoWeI|I9U0Da BU YING gid jreyey amoy Japjeo",
+    "Jaoulbug eyeg SP29 psonpou UI QP OT WOY peo Apyhiu dnoi9 jaded auluudad Jaaulbug eyeg juasald",
+    "aoualiadxa YOM SMOJ HuiSO INOYWM SWe~ass JUBA sayeysa yoyeg Sano sonsiGo pue jreya sreaK UaAaja",
+    "YM JeaUIHuUe eyeEG Jaauibug eyeg aoue AajueH ushow JQUONNILIg WRENS payed Sayeoyiwad youelg",
+    "Jayeads aanen ysi6uQ sofenbuey sode6tjodg aysbeq exyey SUUOe Peds TOS uoYIAd sabenbueq woajdwexa",
+)
+READ_WELL = (
+    "Data engineer with eleven years in retail and logistics. Moves batch estates to event streams",
+    "without losing rows. Senior Data Engineer, Pennine Parcel Group, Leeds, from 2020 to the present.",
+    "Introduced contract tests for the feeds of the warehouse and cut the nightly load from six hours.",
+    "Led a team of six across two sites and moved the monthly close from nine days to four of them.",
+    "Analyst at the House of Example in the City of York, with reports for all of the council's teams.",
+)
+
+
+@pytest.mark.parametrize(
+    ("layer", "looked_at"),
+    [
+        (UPSIDE_DOWN, True),  # as an engine read a page that was fed upside down
+        (tuple(" ".join(line) for line in READ_WELL), True),  # every letter by itself
+        (("|~ _.,;: =# '' ~~ |] [| *. ,, :;" * 3,) * 8, True),
+        (READ_WELL, False),
+        (("Python SQL Docker Kafka Linux Terraform",) * 3, False),  # too few words to judge
+    ],
+)
+def test_a_bad_recognition_layer_is_looked_at_instead_of_read(
+    tmp_path: Path, layer: tuple[str, ...], *, looked_at: bool
+) -> None:
+    found = read(tmp_path, made.scan_with_layer(layer))
+    assert (found.needs_vision, found.text is None, found.reason) == (looked_at, looked_at, None)
+
+
+def test_words_of_no_language_are_read_where_there_is_nothing_to_look_at(tmp_path: Path) -> None:
+    assert read(tmp_path, made.pdf(UPSIDE_DOWN)).text
+
+
 @needs_cvs
 @pytest.mark.parametrize("ending", ["docx", "pdf", "odt", "rtf", "doc"])
 @pytest.mark.parametrize("person", ["en-imogen", "de-joerg"])

@@ -363,3 +363,35 @@ def test_a_file_that_maps_addresses_to_resumes_is_a_manifest(tmp_path: Path) -> 
     ]
     lost = [one for one in notices(report, "dangling_references") if one.table == "attachment"]
     assert [(one.detail, one.count) for one in lost] == [("an e-mail address is not of one person", 2)]
+
+
+def test_names_are_compared_without_their_hidden_signs_and_kept_as_written(tmp_path: Path) -> None:
+    """Trap 20: decomposed letters of macOS, right-to-left marks and a byte order mark inside a cell."""
+    decomposed = unicodedata.normalize("NFD", "José Ğüş")
+    people = f"Candidate ID,First Name,Phone\n1,\u200f{decomposed}\u202c,+44 20 7946 0018\n2,José Ğüş,0044 20 7946 0018\n"
+    report = read(write(tmp_path / "in", candidates=people), tmp_path / "out")
+    rows = table(tmp_path / "out", "person")
+    assert rows["full_name"].to_list() == ["José Ğüş", "José Ğüş"]
+    assert json.loads(rows["raw"][0])["First Name"] == f"\u200f{decomposed}\u202c"
+    assert notices(report, "possible_duplicates")[0].count == 1
+
+
+def test_files_of_a_zip_are_never_stored_under_their_own_names(tmp_path: Path) -> None:
+    """Trap 21: names that differ by case alone, names longer than a file system takes, and thousands of CV.pdf."""
+    long = "ü" * 300 + ".pdf"
+    names = ["1/CV.pdf", "2/CV.pdf", "3/cv.pdf", "3/CV.PDF", f"4/{long}", "5/no ending", "6/CV\U0001f4c4.pdf"]
+    rows = "".join(f"{number},1,10,{name.split('/')[1]},resume,{name}\n" for number, name in enumerate(names))
+    archive = tmp_path / "export.zip"
+    with zipfile.ZipFile(archive, "w") as bundle:
+        bundle.writestr("candidates.csv", PEOPLE)
+        bundle.writestr("applications.csv", applied("2026-01-01"))
+        bundle.writestr("attachments.csv", MANIFEST + rows)
+        for number, name in enumerate(names):
+            bundle.writestr(name, f"%PDF- {number}")
+    report = read(archive, tmp_path / "out")
+    found = table(tmp_path / "out", "attachment")
+    assert found["state"].to_list() == ["pending"] * len(names)
+    assert found["file_name"].to_list() == [name.split("/")[1] for name in names]
+    contents = [Path(path).read_text() for path in found["local_path"]]
+    assert contents == [f"%PDF- {number}" for number in range(len(names))]
+    assert not notices(report, "orphan_files")
