@@ -24,6 +24,7 @@ NoticeKind = Literal[
     "unmapped_columns",  # in raw only
     "sensitive_columns",  # left out of raw: equal-opportunity, health, union data
     "unknown_values",  # a value no map knows: null, or the most restrictive one
+    "excel_damage",  # what a spreadsheet rounded or could not show
     "formula_cells",  # `="00123"` unwrapped to its text
     "no_table",  # the export has no such file: an empty table
     "unused_file",  # a CSV file that is no table of this migration

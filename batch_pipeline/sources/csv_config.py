@@ -22,7 +22,9 @@ class TableConfig(_Strict):
     ] = {}
     date_formats: Annotated[
         dict[str, str],
-        Field(description="canonical field -> year_first, day_first, month_first, text, epoch or a %-format"),
+        Field(
+            description="canonical field -> year_first, day_first, month_first, text, epoch, excel or a %-format"
+        ),
     ] = {}
     values: Annotated[
         dict[str, dict[str, str]],

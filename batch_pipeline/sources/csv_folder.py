@@ -17,7 +17,7 @@ import polars as pl
 from pydantic import ValidationError
 
 from batch_pipeline.errors import ConfigurationError
-from batch_pipeline.sources import duplicates, manifest, presets, relations, tables
+from batch_pipeline.sources import duplicates, excel_damage, manifest, presets, relations, tables
 from batch_pipeline.sources.base import Notice, SourceReport, compared
 from batch_pipeline.sources.canonical import ENTITIES, SCHEMAS, Entity, empty
 from batch_pipeline.sources.csv_config import CsvFolderConfig, TableConfig
@@ -72,7 +72,7 @@ class CsvFolder:
         with table.file.naming_bad_rows():
             tables.canonical_rows(table, self.config.timezone, self.config.keep_columns).sink_parquet(staged)
         rows = pl.scan_parquet(staged)
-        notices = tables.count_marks(entity, rows)
+        notices = [*tables.count_marks(entity, rows), *excel_damage.look(entity, table.file.name, rows)]
         separator, several = resolution.config.list_separator, _SEVERAL.get(entity)
         if separator is not None and several in table.columns:
             rows = relations.with_one_row_each(rows, str(several), separator)

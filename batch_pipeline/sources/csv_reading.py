@@ -9,7 +9,8 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,8 +43,8 @@ class CsvFile:
             separator=self.delimiter,
             has_header=False,
             skip_rows=1,
-            new_columns=list(self.headers),
-            infer_schema=False,
+            schema=dict.fromkeys(self.headers, pl.String),
+            raise_if_empty=False,
             encoding="utf8",
         )
 
@@ -74,24 +75,32 @@ def open_csv(
     """
     chosen = encoding or detect_encoding(path, name)
     text_path = path if chosen == "utf-8" else _as_utf8(path, name, scratch, chosen)
+    preamble, stated = _preamble(text_path)
+    if preamble or _breaks_lines_by_cr(text_path):
+        text_path = _rewritten(text_path, scratch, name, preamble)
     first = _first_record(text_path)
-    separator = delimiter or _detect_delimiter(first, name)
+    separator = delimiter or stated or _detect_delimiter(first, name)
     headers = next(csv.reader(io.StringIO(first), delimiter=separator), [])
     cleaned = tuple(" ".join(header.split()) for header in headers)
     if not any(cleaned):
         raise SourceError(f"{name}: the first row holds no header")
-    cleaned = tuple(header or f"column {number}" for number, header in enumerate(cleaned, start=1))
-    doubled = sorted({header for header in cleaned if cleaned.count(header) > 1})
-    if doubled:
-        raise SourceError(f"{name}: the header names {', '.join(map(repr, doubled))} more than once")
+    cleaned = _told_apart(header or f"column {number}" for number, header in enumerate(cleaned, start=1))
     if "\n" in first.strip("\r\n"):
         # polars skips lines, not records: a header with a line break needs the copy to be rewritten
         text_path = _with_one_line_header(text_path, scratch, name, cleaned, separator, first)
-    return CsvFile(name, text_path, chosen, encoding is not None, separator, delimiter is not None, cleaned)
+    told = (delimiter or stated) is not None
+    return CsvFile(name, text_path, chosen, encoding is not None, separator, told, cleaned)
+
+
+def is_blank(path: Path) -> bool:
+    """Whether a file holds nothing: no byte, a byte order mark, or blank lines alone."""
+    if path.stat().st_size > _HEADER_LIMIT:
+        return False
+    return not path.read_bytes().strip(b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n")
 
 
 def detect_encoding(path: Path, name: str) -> str:
-    """`utf-8` (with or without mark), `utf-16`, or `cp1252` where the bytes allow it.
+    """`utf-8` or UTF-16 (each with or without mark), or `cp1252` where the bytes allow it.
 
     Raises ConfigurationError where a person must say which one-byte encoding it is.
     """
@@ -99,6 +108,8 @@ def detect_encoding(path: Path, name: str) -> str:
         head = stream.read(4)
     if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return "utf-16"
+    if len(head) == 4 and head.count(0) == 2:  # a header's letters, without the mark
+        return "utf-16-le" if head[1] == 0 else "utf-16-be"
     if _decodes(path, "utf-8"):
         return "utf-8"
     fix = "state the encoding of the export, for example cp1251, cp1253, cp1254, shift_jis or gb18030"
@@ -140,6 +151,45 @@ def _as_utf8(path: Path, name: str, scratch: Path, encoding: str) -> Path:
     except UnicodeDecodeError as error:
         raise SourceError(f"{name}: byte {error.start} cannot be read as {encoding}") from None
     return target
+
+
+def _preamble(path: Path) -> tuple[int, str | None]:
+    """Characters before the header (blank lines, Excel's `sep=;`), and the delimiter that line states."""
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        head = stream.read(_HEADER_LIMIT)
+    blank = len(head) - len(head.lstrip(" \r\n"))
+    stated = re.match(r'"?sep=(.)"?[\r\n]+', head[blank:], re.IGNORECASE)
+    return (blank + stated.end(), stated[1]) if stated else (blank, None)
+
+
+def _breaks_lines_by_cr(path: Path) -> bool:
+    with path.open("rb") as stream:
+        head = stream.read(_CHUNK)
+    return b"\r" in head and b"\n" not in head
+
+
+def _rewritten(path: Path, scratch: Path, name: str, preamble: int) -> Path:
+    """A copy that begins with its header and breaks lines as everybody does."""
+    target = _scratch_path(scratch, f"{name}.plain")
+    old_breaks = _breaks_lines_by_cr(path)
+    with (
+        path.open(encoding="utf-8-sig", newline="") as source,
+        target.open("w", encoding="utf-8", newline="") as copy,
+    ):
+        source.read(preamble)
+        while chunk := source.read(_CHUNK):
+            copy.write(chunk.replace("\r", "\n") if old_breaks else chunk)
+    return target
+
+
+def _told_apart(headers: Iterable[str]) -> tuple[str, ...]:
+    """`Email`, `Email (2)`: reports name several columns alike."""
+    seen: Counter[str] = Counter()
+    told: list[str] = []
+    for header in headers:
+        seen[header] += 1
+        told.append(header if seen[header] == 1 else f"{header} ({seen[header]})")
+    return tuple(told)
 
 
 def _scratch_path(scratch: Path, name: str) -> Path:

@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 
 import polars as pl
 
-Order = Literal["year_first", "day_first", "month_first", "text", "epoch"]
+Order = Literal["year_first", "day_first", "month_first", "text", "epoch", "excel"]
 ORDERS: Final[tuple[Order, ...]] = get_args(Order)
 
 _TIME = (
@@ -20,6 +20,7 @@ _TIME = (
 )
 _YEAR_FIRST = r"^(?P<a>\d{4})[-/.](?P<b>\d{1,2})[-/.](?P<c>\d{1,2})" + _TIME
 _YEAR_LAST = r"^(?P<a>\d{1,2})[-/.](?P<b>\d{1,2})[-/.](?P<c>\d{4}|\d{2})" + _TIME
+_SERIAL = r"^[2-7]\d{4}(?:\.\d+)?$"  # days since 1899-12-30, of the years 1954 to 2119
 _EPOCH = r"^\d{9,10}(?:\d{3})?$"
 _MONTH_NAME = r"(?P<b>[A-Za-z]{3,9})\.?"
 _DAY_NAME_MONTH = r"^(?P<c>\d{1,2})[ -]" + _MONTH_NAME + r"[ ,-]+(?P<a>\d{4})" + _TIME
@@ -39,11 +40,12 @@ class DateColumn:
     month_first: int  # year-last values whose second number is no month
     text: int
     epoch: int
+    serial: int  # as a spreadsheet counts days
     without_zone: int  # values that name no zone (epochs need none)
 
     @property
     def has_dates(self) -> bool:
-        return bool(self.year_first or self.year_last or self.text or self.epoch)
+        return bool(self.year_first or self.year_last or self.text or self.epoch or self.serial)
 
     def order(self) -> Order:
         """The only order the values allow. Raises ValueError saying what a person must state."""
@@ -52,6 +54,7 @@ class DateColumn:
             "day_first": self.year_last,
             "text": self.text,
             "epoch": self.epoch,
+            "excel": self.serial,
         }
         present = [order for order, count in shapes.items() if count]
         if not present:
@@ -99,6 +102,7 @@ def observe(rows: pl.LazyFrame, columns: Mapping[str, pl.Expr]) -> dict[str, Dat
             "month_first": second_number > 12,
             "text": textual,
             "epoch": column.str.contains(_EPOCH),
+            "serial": column.str.contains(_SERIAL),
             "without_zone": ~column.str.contains(_EPOCH) & ~column.str.contains(_ZONE),
         }
         tests += [test.sum().alias(f"{key}/{name}") for name, test in counts.items()]
@@ -123,6 +127,10 @@ def with_parsed(rows: pl.LazyFrame, column: str, date_format: str, zone: str) ->
         micros = pl.when(number >= 100_000_000_000).then(number * 1_000).otherwise(number * 1_000_000)
         instant = micros.cast(pl.Datetime("us", "UTC"))
         return rows.with_columns(instant.alias(utc), pl.lit(value=False).alias(zoneless))
+    if date_format == "excel":
+        seconds = (text.str.extract(r"^(\d+(?:\.\d+)?)$").cast(pl.Float64) * 86_400).round().cast(pl.Int64)
+        shown = pl.datetime(1899, 12, 30) + pl.duration(seconds=seconds)
+        return rows.with_columns(_in_zone(shown, zone).alias(utc), seconds.is_not_null().alias(zoneless))
     if "%z" in date_format:
         aware = text.str.to_datetime(date_format, time_unit="us", time_zone="UTC", strict=False)
         return rows.with_columns(aware.alias(utc), pl.lit(value=False).alias(zoneless))
@@ -166,7 +174,14 @@ def _with_naive(rows: pl.LazyFrame, column: str, order: str, naive: str, offset:
 
     year_name, month_name, day_name = _YEAR_MONTH_DAY[order]
     year = part(year_name).cast(pl.Int32)
-    year = pl.when(year >= 100).then(year).when(year <= 68).then(year + 2000).otherwise(year + 1900)
+    # 0001-01-01 is how some systems write that there is no date: not the year 2001
+    year = (
+        pl.when(part(year_name).str.len_chars() > 2)
+        .then(year)
+        .when(year <= 68)
+        .then(year + 2000)
+        .otherwise(year + 1900)
+    )
     month = part(month_name).cast(pl.Int32, strict=False)
     if order == "text":
         names = part(month_name).str.slice(0, 3).str.to_lowercase()

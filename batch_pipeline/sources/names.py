@@ -6,8 +6,8 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-INVISIBLE: Final = r"[\u200B-\u200F\u202A-\u202E\u2060-\u2069\uFEFF]"
-"""Characters without width: bidi controls and marks (trap 20)."""
+INVISIBLE: Final = r"[\u200B\u200E\u200F\u202A-\u202E\u2060-\u2069\uFEFF]"
+"""Characters without width: bidi controls and marks (trap 20). Joiners stay: they spell Persian names."""
 
 ERASED_NAME: Final = r"(?i)^(?:anonymi[sz]ed|deleted|erased)(?: candidate| user| person)?$"
 """What systems write in place of an erased person's name (trap 12)."""

@@ -16,7 +16,7 @@ from batch_pipeline.sources import column_map, dates, presets, value_maps
 from batch_pipeline.sources.base import Notice
 from batch_pipeline.sources.canonical import ENTITIES, Entity
 from batch_pipeline.sources.csv_config import CsvFolderConfig, TableConfig
-from batch_pipeline.sources.csv_reading import CsvFile, open_csv
+from batch_pipeline.sources.csv_reading import CsvFile, is_blank, open_csv
 from batch_pipeline.sources.listing import Listing
 
 NEEDED: tuple[Entity, ...] = ("person", "application")
@@ -64,14 +64,25 @@ def resolve(config: CsvFolderConfig, listing: Listing, scratch: Path) -> Resolut
     Raises ConfigurationError for a wrong answer, SourceError for a bad file.
     """
     config = _without_open(config)
+    to_open = _files_to_open(config, listing)
+    blank = [path for path, local in to_open.items() if is_blank(Path(local))]
+    for entity, stated_table in config.tables.items():
+        if stated_table.file in blank:
+            raise SourceError(f"{stated_table.file} is empty: it cannot be the {entity} table")
     opened = {
         path: open_csv(Path(local), path, scratch, config.encoding, config.delimiter)
-        for path, local in _files_to_open(config, listing).items()
+        for path, local in to_open.items()
+        if path not in blank
     }
     if not opened:
         raise SourceError("the export holds no CSV file; sheets of a workbook are saved as CSV, each its own")
     config = presets.applied(config, opened)
     chosen, notices, open_questions = _choose_files(config, opened)
+    notices += [Notice("unused_file", path, "is empty", 1) for path in blank]
+    for entity in NEEDED:
+        nothing = [path for path in blank if entity not in chosen and _rank(path, entity) is not None]
+        if nothing:
+            raise SourceError(f"{nothing[0]} is empty: no migration can do without the {entity} table")
     tables: dict[Entity, Table] = {}
     for entity in ENTITIES:
         if entity not in chosen:

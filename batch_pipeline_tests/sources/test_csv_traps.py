@@ -395,3 +395,83 @@ def test_files_of_a_zip_are_never_stored_under_their_own_names(tmp_path: Path) -
     contents = [Path(path).read_text() for path in found["local_path"]]
     assert contents == [f"%PDF- {number}" for number in range(len(names))]
     assert not notices(report, "orphan_files")
+
+
+ONE = "Candidate ID,First Name\n1,Ada\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "sep=;\n" + ONE.replace(",", ";"),  # Excel's own first line
+        "\r\n\r\n" + ONE,
+        ONE.replace("\n", "\r"),  # old Macs
+        ONE.encode("utf-16-le"),  # without a mark
+        b"\xfe\xff" + ONE.encode("utf-16-be"),
+        '"Candidate\nID","First Name"\n1,Ada\n',
+        ONE + "\n,\n\n",
+    ],
+)
+def test_what_spreadsheets_and_old_systems_write_around_a_table_is_no_part_of_it(
+    tmp_path: Path, content: str | bytes
+) -> None:
+    read(write(tmp_path / "in", candidates=content), tmp_path / "out")
+    assert table(tmp_path / "out", "person").select("source_id", "full_name").rows() == [("1", "Ada")]
+
+
+def test_ids_that_a_spreadsheet_rounded_stop_the_reading(tmp_path: Path) -> None:
+    people = "Candidate ID,First Name\n4.10002E+11,A\n4.10002E+11,B\n3,C\n"
+    with pytest.raises(SourceError, match=r"candidates\.csv: ids were rounded.*2 of source_id"):
+        read(write(tmp_path / "in", candidates=people), tmp_path / "out")
+
+
+def test_cells_that_a_spreadsheet_broke_are_counted(tmp_path: Path) -> None:
+    people = "Candidate ID,First Name,Phone,Created At\n1,#NAME?,4.42079E+11,2026-01-02\n2,B,,########\n"
+    report = read(write(tmp_path / "in", candidates=people), tmp_path / "out")
+    found = {one.detail.partition(" ")[0]: one.count for one in notices(report, "excel_damage")}
+    assert found == {"cells": 2, "phone": 1}
+    assert notices(report, "unreadable_dates")[0].count == 1
+
+
+def test_days_counted_by_a_spreadsheet_and_years_of_nobody_are_told(tmp_path: Path) -> None:
+    read(write(tmp_path / "in", applications=applied("46035", "46036.5")), tmp_path / "out", timezone="UTC")
+    days = table(tmp_path / "out", "application")["applied_at"].dt.strftime("%F %H:%M").to_list()
+    assert days == ["2026-01-13 00:00", "2026-01-14 12:00"]
+    export = write(tmp_path / "old", applications=applied("0001-01-01", "1955-05-13", "2026-01-01"))
+    report = read(export, tmp_path / "out", timezone="UTC")
+    assert table(tmp_path / "out", "application")["applied_at"].dt.year().to_list() == [1, 1955, 2026]
+    assert notices(report, "dates_out_of_range")[0].count == 2
+
+
+def test_a_table_without_rows_is_empty_and_a_file_without_anything_is_none(tmp_path: Path) -> None:
+    export = write(tmp_path / "in", notes="Note ID,Candidate ID,Body\n", scorecards=b"\xef\xbb\xbf\r\n")
+    report = read(export, tmp_path / "out")
+    assert report.counts["note"] == 0
+    assert [(one.table, one.detail) for one in notices(report, "unused_file")] == [
+        ("scorecards.csv", "is empty")
+    ]
+    with pytest.raises(SourceError, match=r"candidates\.csv is empty"):
+        read(write(tmp_path / "bare", candidates=""), tmp_path / "out")
+
+
+def test_columns_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    people = "Candidate ID,First Name,Email,Email\n1,Ada,a@example.com,b@example.com\n"
+    export = write(tmp_path / "in", candidates=people)
+    stated = {"person": {"file": "candidates.csv", "columns": {"emails": ["Email", "Email (2)"]}}}
+    read(export, tmp_path / "out", tables=stated)
+    emails = json.loads(table(tmp_path / "out", "person")["emails"][0])
+    assert [one["raw"] for one in emails] == ["a@example.com", "b@example.com"]
+
+
+def test_two_files_of_one_name_in_other_case_are_asked_about(tmp_path: Path) -> None:
+    export = write(tmp_path / "in", Candidates=PEOPLE)
+    with pytest.raises(ConfigurationError, match=r"state one of Candidates\.csv, candidates\.csv"):
+        read(export, tmp_path / "out")
+
+
+def test_a_note_of_ten_megabytes_and_a_name_of_joined_signs_arrive_whole(tmp_path: Path) -> None:
+    note = 'Note ID,Candidate ID,Body\n1,1,"' + "ten bytes.\n" * 1_000_000 + '"\n'
+    people = "Candidate ID,First Name\n1,\U0001f9d1\u200d\U0001f4bb علی\u200cرضا\n"
+    read(write(tmp_path / "in", candidates=people, notes=note), tmp_path / "out")
+    assert len(table(tmp_path / "out", "note")["body_raw"][0]) > 10_000_000
+    assert table(tmp_path / "out", "person")["full_name"][0] == "\U0001f9d1\u200d\U0001f4bb علی\u200cرضا"
