@@ -24,6 +24,11 @@ from batch_pipeline.local.stack import BUCKET, Stack
 
 MODEL = "global.anthropic.claude-haiku-4-5-20251001-v1:0"
 POLL_SECONDS = 0.2
+# Everything the emulator answers, quotas too: a test with an emulator of its own asks that one.
+EMULATED = frozenset(
+    f"AWS_ENDPOINT_URL_{service}"
+    for service in ("BEDROCK", "BEDROCK_RUNTIME", "STS", "IAM", "SERVICE_QUOTAS")
+)
 
 
 @dataclass(frozen=True)
@@ -52,8 +57,7 @@ class Bench:
         return {
             **os.environ,
             **self.stack.environment,
-            "AWS_ENDPOINT_URL_BEDROCK": self.emulator,
-            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": self.emulator,
+            **{name: self.emulator for name in self.stack.environment if name in EMULATED},
             "BATCH_PIPELINE_POLL_SECONDS": str(POLL_SECONDS),
             "BATCH_PIPELINE_WORKERS": "1",
             "COLUMNS": "200",
