@@ -68,9 +68,17 @@ class Start(Window):
 
 
 class Limits(Section):
-    """How often a record is tried before it counts as failed."""
+    """How often a record is tried before it counts as failed, and how long it waits in between."""
 
     attempts: Annotated[int, Field(ge=1, le=10)] = 3
+    backoff_minutes: Annotated[
+        float,
+        Field(ge=0, le=1440, description="pause before a passing error is tried again, doubled each time"),
+    ] = 5.0
+
+    def pause_seconds(self, attempts: int) -> float:
+        """Before the next attempt of a record that was tried `attempts` times; a day at the most."""
+        return min(86_400.0, 60.0 * self.backoff_minutes * 2 ** (attempts - 1)) if attempts else 0.0
 
 
 class Ocr(Section):

@@ -112,6 +112,16 @@ def owed(ledger: LedgerConnection, key: str, route: Route) -> list[tuple[str, st
     return [(str(row["record_id"]), str(row["request_digest"])) for row in rows]
 
 
+def tried_before(ledger: LedgerConnection, key: str, route: Route) -> dict[str, int]:
+    """Record id -> counted attempts, of owed records that were sent before and met a passing error."""
+    rows = ledger.sql.execute(
+        "select record_id, attempts from document where migration = %s and state = 'owed' and route = %s "
+        "and withdrawn_at is null and attempts > 0 and error_code is not null",
+        (key, route),
+    )
+    return {row["record_id"]: row["attempts"] for row in rows}
+
+
 def move_to_on_demand(ledger: LedgerConnection, key: str, record_ids: list[str]) -> int:
     """What no legal job can hold goes one by one."""
     return ledger.sql.execute(

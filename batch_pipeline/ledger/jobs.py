@@ -28,6 +28,7 @@ class Reservation:
     request: JobRequest
     bytes: int
     record_ids: Sequence[str]
+    pause_seconds: float = 0.0  # before it may be sent
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,9 @@ def reserve(ledger: LedgerConnection, key: str, reservations: Sequence[Reservati
                 )
             row = ledger.sql.execute(
                 "insert into job (migration, shard_digest, attempt, account, name, token, model, "
-                "invocation_type, input_uri, output_uri, timeout_hours, records, bytes) "
-                "values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) returning id",
+                "invocation_type, input_uri, output_uri, timeout_hours, records, bytes, due_at) "
+                "values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, "
+                "now() + make_interval(secs => %s)) returning id",
                 (
                     key,
                     reservation.shard_digest,
@@ -118,6 +120,7 @@ def reserve(ledger: LedgerConnection, key: str, reservations: Sequence[Reservati
                     request.timeout_hours,
                     len(reservation.record_ids),
                     reservation.bytes,
+                    reservation.pause_seconds,
                 ),
             ).fetchone()
             assert row is not None
@@ -240,6 +243,17 @@ def accept(ledger: LedgerConnection, job: Job, provider_id: str, *, adopted: boo
                 ),
             ),
         )
+
+
+def due(ledger: LedgerConnection, key: str) -> list[Job]:
+    """Intents of a migration whose pause is over, oldest first; those that only wait for room included."""
+    return _jobs(
+        ledger.sql.execute(
+            f"select {_COLUMNS} from job where migration = %s and state = 'intent' "  # noqa: S608
+            "and coalesce(due_at, now()) <= now() order by id",
+            (key,),
+        )
+    )
 
 
 def delay(ledger: LedgerConnection, job: Job, seconds: float) -> None:

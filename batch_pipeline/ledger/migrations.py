@@ -76,9 +76,9 @@ def standing(ledger: LedgerConnection, key: str) -> Standing:
         """
         select m.state, m.hold, m.planned_at is not null as planned,
           (select count(*) from job where migration = m.key and state = 'intent'
-             and coalesce(not_before, now()) <= now()) as ready_intents,
+             and greatest(not_before, due_at, now()) <= now()) as ready_intents,
           (select count(*) from job where migration = m.key and state = 'intent'
-             and not_before > now()) as waiting_intents,
+             and greatest(not_before, due_at) > now()) as waiting_intents,
           (select count(*) from job where migration = m.key and state in ('accepted', 'running')) as in_flight,
           (select count(*) from job where migration = m.key and state = 'ended') as uncollected,
           (select count(*) from document where migration = m.key and state = 'owed' and route = 'batch'

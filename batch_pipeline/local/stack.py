@@ -23,7 +23,7 @@ from batch_pipeline.local.processes import ServerProcess
 BUCKET: Final = "migrations"
 ACCOUNT: Final = "123456789012"
 ROLE: Final = f"arn:aws:iam::{ACCOUNT}:role/batch-pipeline"
-_EMULATED: Final = ("BEDROCK", "BEDROCK_RUNTIME", "STS", "IAM", "SERVICE_QUOTAS")
+EMULATED: Final = ("BEDROCK", "BEDROCK_RUNTIME", "STS", "IAM", "SERVICE_QUOTAS")
 _LOCATION: Final = ("-m", "batch_pipeline.definitions", "-a", "definitions")
 
 
@@ -77,7 +77,7 @@ def running_stack(
         emulator = servers.enter_context(_emulator(folder, store.environment()))
         environment = {
             **store.environment(),
-            **{f"AWS_ENDPOINT_URL_{service}": emulator for service in _EMULATED},
+            **{f"AWS_ENDPOINT_URL_{service}": emulator for service in EMULATED},
             "DATABASE_URL": database.url,
             "BATCH_PIPELINE_HOME": str(folder / "work"),
             "BATCH_PIPELINE_MIGRATIONS": str(folder / "migrations"),

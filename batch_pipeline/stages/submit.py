@@ -13,7 +13,7 @@ that can tell only from a job's answers is asked again until that job has ended,
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -177,13 +177,15 @@ def _reserve_owed(context: Context, done: Submission) -> None:
     for part in planned.on_demand:
         left = lines[part.start : part.stop]["record_id"].to_list()
         done.moved_to_on_demand += documents.move_to_on_demand(context.ledger, context.key, left)
-    reservations = [_reservation(context, lines[part.start : part.stop]) for part in planned.shards]
+    tried = documents.tried_before(context.ledger, context.key, "batch")
+    reservations = [_reservation(context, lines[part.start : part.stop], tried) for part in planned.shards]
     jobs.reserve(context.ledger, context.key, reservations)
     done.reserved = len(reservations)
 
 
-def _reservation(context: Context, lines: pl.DataFrame) -> Reservation:
+def _reservation(context: Context, lines: pl.DataFrame, tried: Mapping[str, int]) -> Reservation:
     digest = shard_digest(lines)
+    record_ids = lines["record_id"].to_list()
     attempt = jobs.next_attempt(context.ledger, context.key, digest)
     name = job_name(context.key, digest, attempt)
     provider = context.provider
@@ -202,7 +204,8 @@ def _reservation(context: Context, lines: pl.DataFrame) -> Reservation:
             timeout_hours=settings.timeout_hours,
         ),
         bytes=int(lines["length"].sum()),
-        record_ids=lines["record_id"].to_list(),
+        record_ids=record_ids,
+        pause_seconds=context.migration.limits.pause_seconds(max(tried.get(one, 0) for one in record_ids)),
     )
 
 
@@ -227,7 +230,7 @@ def job_token(context: Context, name: str, digest: str, attempt: int) -> str:
 
 
 def _send(context: Context, done: Submission) -> None:
-    intents = jobs.jobs(context.ledger, context.key, "intent")
+    intents = jobs.due(context.ledger, context.key)
     for number, job in enumerate(intents):
         context.progress("jobs sent", number, len(intents))
         if number and not _may_send(context):

@@ -93,6 +93,7 @@ class Bench:
             "tenant": key,
             "source": source | sections.pop("source", {}),
             "provider": {"model": MODEL} | sections.pop("provider", {}),
+            "limits": {"backoff_minutes": 0} | sections.pop("limits", {}),
             **sections,
         }
         partial = self.stack.migrations / f".{key}"

@@ -1,6 +1,7 @@
 """Jobs that end in part, badly or oddly: every paid line is used, only what is owed goes again."""
 
 import json
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -173,6 +174,26 @@ def test_errors_worth_it_are_sent_again_and_paid_once(bench: Bench) -> None:
     done = bench.run(key)
     assert done.code == 0, done.said
     assert bench.statuses(key) == ["Completed", "Completed"]
+    assert_right(bench, key, expected)
+    assert_paid_once(bench)
+
+
+def test_a_passing_error_waits_before_it_goes_again_as_the_file_says(bench: Bench) -> None:
+    """Whatever else asks for the migration meanwhile: a pause for room ends early, this one does not."""
+    bench.faults(records=[{"code": 429, "times": 1, "plane": "batch", "rate": 0.5}])
+    key, expected = bench.small(limits={"backoff_minutes": 0.1})
+    with bench.start("run", key) as run:
+        bench.wait_for(
+            lambda: bench.documents(key).get("sent", 0) > 0 and bench.statuses(key) == ["Completed"]
+        )
+        others, _ = bench.sample(30, seed=11)
+        beside = bench.migration(others, provider={"quotas": {"min_records": 10}})
+        assert bench.run(beside).code == 0  # a job of the same account ends: its room is free
+        said, _ = run.communicate(timeout=60)
+    assert run.returncode == 0, said
+    first, second = sorted(bench.jobs(key), key=lambda job: str(job["submitTime"]))
+    waited = datetime.fromisoformat(second["submitTime"]) - datetime.fromisoformat(first["endTime"])
+    assert waited.total_seconds() >= 6
     assert_right(bench, key, expected)
     assert_paid_once(bench)
 
