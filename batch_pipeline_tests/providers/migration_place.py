@@ -109,6 +109,7 @@ class Place:
             "tenant": key,
             "source": {"kind": "csv_folder", "path": str(export), "system": "sample", "timezone": "UTC"},
             "provider": {**self.skin.section(self.url), **(provider or {})},
+            "limits": {"backoff_minutes": 0},
             **sections,
         }
         (self.folder / "migrations").mkdir(exist_ok=True)
