@@ -20,17 +20,13 @@ from botocore.config import Config
 from psycopg.rows import dict_row
 
 from batch_pipeline.local.sample import SampleExpectation, make_sample
-from batch_pipeline.local.stack import BUCKET, Stack
+from batch_pipeline.local.stack import BUCKET, EMULATED, Stack
 
 MODEL = "global.anthropic.claude-haiku-4-5-20251001-v1:0"
 POLL_SECONDS = 0.2
+
+
 # Everything the emulator answers, quotas too: a test with an emulator of its own asks that one.
-EMULATED = frozenset(
-    f"AWS_ENDPOINT_URL_{service}"
-    for service in ("BEDROCK", "BEDROCK_RUNTIME", "STS", "IAM", "SERVICE_QUOTAS")
-)
-
-
 @dataclass(frozen=True)
 class Finished:
     """How one command ended."""
@@ -57,7 +53,7 @@ class Bench:
         return {
             **os.environ,
             **self.stack.environment,
-            **{name: self.emulator for name in self.stack.environment if name in EMULATED},
+            **{f"AWS_ENDPOINT_URL_{service}": self.emulator for service in EMULATED},
             "BATCH_PIPELINE_POLL_SECONDS": str(POLL_SECONDS),
             "BATCH_PIPELINE_WORKERS": "1",
             "COLUMNS": "200",
