@@ -26,7 +26,6 @@ MODEL = "global.anthropic.claude-haiku-4-5-20251001-v1:0"
 POLL_SECONDS = 0.2
 
 
-# Everything the emulator answers, quotas too: a test with an emulator of its own asks that one.
 @dataclass(frozen=True)
 class Finished:
     """How one command ended."""
