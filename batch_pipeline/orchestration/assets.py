@@ -10,7 +10,7 @@ import dagster as dg
 from batch_pipeline.ledger import jobs as ledger_jobs
 from batch_pipeline.ledger import migrations
 from batch_pipeline.ledger.jobs import Job
-from batch_pipeline.orchestration import columns
+from batch_pipeline.orchestration import columns, left_out
 from batch_pipeline.orchestration.metadata import (
     check_specs,
     checks,
@@ -24,6 +24,7 @@ from batch_pipeline.orchestration.metadata import (
 from batch_pipeline.orchestration.partitions import MIGRATIONS
 from batch_pipeline.orchestration.resources import MigrationsResource
 from batch_pipeline.orchestration.summary_page import page
+from batch_pipeline.records.shortfall import shortfalls
 from batch_pipeline.stages import sums
 from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.dedup import dedup
@@ -34,6 +35,7 @@ from batch_pipeline.stages.finish import (
     stop_where_nothing_was_read,
 )
 from batch_pipeline.stages.headless import have_files, preflight
+from batch_pipeline.stages.load import target_of
 from batch_pipeline.stages.on_demand import answer_on_demand
 from batch_pipeline.stages.parse import parse
 from batch_pipeline.stages.raw import read_raw
@@ -83,6 +85,7 @@ def raw_cvs(context: dg.AssetExecutionContext, migration: MigrationsResource) ->
                 **figures(rows=raw.rows, states=raw.states, bytes=raw.bytes),
                 **({"totals of the source": count_table("what", raw.totals)} if raw.totals else {}),
                 **figures(notices={f"{notice.table}: {notice.kind}": notice.count for notice in raw.notices}),
+                **left_out.not_fetched(opened.workspace.attachments),
                 **first_rows(
                     opened.workspace.attachments,
                     ("source_id", "application_id", "state", "sniffed_mime", "bytes", "document_md5"),
@@ -115,6 +118,7 @@ def deduped_cvs(context: dg.AssetExecutionContext, migration: MigrationsResource
             metadata={
                 **comes_from("references of", raw_cvs),
                 **figures(**vars(deduped)),
+                **left_out.quarantined(opened.workspace.documents, opened.workspace.attachments),
                 **first_rows(
                     opened.workspace.documents,
                     ("md5", "references", "sniffed_mime", "text_chars", "verdict", "reason", "route"),
@@ -350,7 +354,9 @@ def cost_report(context: dg.AssetExecutionContext, migration: MigrationsResource
 
 
 def _story(opened: Context) -> dict[str, Any]:
-    return {"summary": dg.MetadataValue.md(page(opened.key, summary(opened.ledger, opened.key)))}
+    story = page(opened.key, summary(opened.ledger, opened.key))
+    lacking = shortfalls(opened.settings.database_url.get_secret_value(), target_of(opened))
+    return {"summary": dg.MetadataValue.md(f"{story}\n\n{left_out.told(lacking)}")}
 
 
 def _over(opened: Context, *names: str) -> dg.MaterializeResult:

@@ -1,6 +1,7 @@
 """One sample migration carried to its end by the sensors' requests, and what Dagster then holds of it."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from psycopg import sql
 
 from batch_pipeline.definitions import definitions
+from batch_pipeline.documents.reasons import QUARANTINE
 from batch_pipeline.errors import LedgerConflict
 from batch_pipeline.ledger import jobs
 from batch_pipeline.local.emulator.settings import EmulatorSettings
@@ -180,6 +182,24 @@ def test_the_summary_reads_without_knowing_the_system(finished: Finished) -> Non
     assert f"**{finished.expected.applications} applications**" in said
     assert "CVs became structured profiles" in said
     assert "USD" in said
+
+
+def test_files_that_became_no_cv_are_shown_by_reason_with_ids_and_advice(finished: Finished) -> None:
+    deduped = finished.metadata["deduped_cvs"]
+    shown = [record.data for record in deduped["quarantined"].records]
+    reasons: Counter[str] = Counter()
+    for row in shown:
+        reasons[str(row["reason"])] += len(str(row["attachments"]).split(", "))
+    assert reasons == {
+        reason: count for reason, count in finished.expected.reasons.items() if reason in QUARANTINE
+    }
+    assert all(row["attachments"] and row["what to do"] for row in shown)
+    absent = [record.data for record in finished.metadata["raw_cvs"]["files not here"].records]
+    states = Counter(str(row["state"]) for row in absent)
+    assert states == {s: n for s, n in finished.expected.states.items() if s != "fetched"}
+    said = finished.metadata["cost_report"]["summary"]
+    assert "What did not become a CV" in said
+    assert f"`{absent[0]['attachment']}`" in said
 
 
 def test_columns_shown_are_those_of_the_files(finished: Finished) -> None:
