@@ -1,5 +1,6 @@
 """Reading live systems over HTTP: paging, limits, failures, links that die, readings cut short."""
 
+import json
 import logging
 import multiprocessing
 import threading
@@ -97,6 +98,12 @@ def fill_v3(system: System) -> None:
             for number, at in enumerate([*["2026-01-19T10:00:00Z"] * 4, None])
         ],
         "notes": [{"id": 1, "candidate_id": 1, "body": "x", "visibility": "admin_only", "type": "NOTE"}],
+        "scorecards": [{"id": 5, "application_id": 10, "candidate_rating": "yes", "status": "complete"}],
+        "scorecard_questions": [{"id": 1, "question": "Notice?", "answer_type": "text"}],
+        "scorecard_question_answers": [
+            {"id": number, "scorecard_id": 5, "scorecard_question_id": 1, "answer": f"{number} months"}
+            for number in range(3)
+        ],
         "attachments": [
             {
                 "id": 20 + number,
@@ -229,6 +236,9 @@ def test_every_page_and_every_file_comes(system: System, tmp_path: Path, which: 
         "workable": [1, PEOPLE, 0, PEOPLE],
     }[which]
     assert report.counts["note"] == {"lever": 3 * PEOPLE, "v3": 1}.get(which, 0)
+    if which == "v3":  # answers come from a list of their own, in pages
+        items = table(tmp_path, "evaluation")["items"][0]
+        assert [item["answer"] for item in json.loads(items)] == ["0 months", "1 months", "2 months"]
     assert files_of(tmp_path) == sorted(system.files.values())
     hashed = fetch_attachments(table(tmp_path, "attachment"), tmp_path / "spool", 1)
     assert hashed["state"].to_list() == ["fetched"] * PEOPLE
