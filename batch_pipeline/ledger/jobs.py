@@ -69,6 +69,7 @@ class Job:
             self.input_uri,
             self.output_uri,
             self.timeout_hours,
+            self.records,
         )
 
 
@@ -181,6 +182,15 @@ def by_id(ledger: LedgerConnection, ids: list[int]) -> list[Job]:
     return _jobs(
         ledger.sql.execute(f"select {_COLUMNS} from job where id = any(%s) order by id", (ids,))  # noqa: S608
     )
+
+
+def ids_of_others(ledger: LedgerConnection, job: Job) -> frozenset[str]:
+    """The provider's ids of every other job of this account, of whichever migration."""
+    rows = ledger.sql.execute(
+        "select provider_id from job where account = %s and id <> %s and provider_id is not null",
+        (job.account, job.id),
+    )
+    return frozenset(row["provider_id"] for row in rows)
 
 
 def next_attempt(ledger: LedgerConnection, key: str, shard_digest: str) -> int:

@@ -6,7 +6,7 @@ outputs lie below `<output>/<job id>/` and are found by listing, never by guessi
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -214,7 +214,12 @@ class Bedrock:
             return LostAnswer(words)
         return TerminalError(words)
 
-    def find(self, request: JobRequest, since: datetime) -> JobReport | None:
+    def find(
+        self,
+        request: JobRequest,
+        since: datetime,
+        known: Collection[str] = (),  # noqa: ARG002 - tokens tell
+    ) -> JobReport | None:
         """By name and token among the jobs submitted since then; pages are followed to the end.
 
         How long an ended job stays in that list is not documented, so what the job may have written is

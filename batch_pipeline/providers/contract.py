@@ -21,7 +21,7 @@ decision. It raises, for a call
 An on-demand call that the provider answers with an error raises `RefusedAnswer`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import BinaryIO, Final, Literal, Protocol, Self, get_args
@@ -65,7 +65,8 @@ class RefusedAnswer(BatchPipelineError):
 
 @dataclass(frozen=True)
 class JobRequest:
-    """Everything that decides what a job does; the token is a hash of all of it."""
+    """Everything that decides what a job does; the token is a hash of all of it. `records` is how many it
+    holds, for a provider that shows little else of a job."""
 
     name: str
     token: str
@@ -74,6 +75,7 @@ class JobRequest:
     input_uri: str
     output_uri: str
     timeout_hours: int
+    records: int = 0
 
 
 @dataclass(frozen=True)
@@ -179,8 +181,11 @@ class BatchProvider(Protocol):
     def create(self, request: JobRequest) -> str:
         """Start a paid job; return the provider's id."""
 
-    def find(self, request: JobRequest, since: datetime) -> JobReport | None:
+    def find(self, request: JobRequest, since: datetime, known: Collection[str] = ()) -> JobReport | None:
         """The job that this very request started at or after `since`, if there is one.
+
+        Asked before every create call, the first one too: a ledger put back from a backup may have forgotten
+        that it sent it. `known` are ids the ledger holds for other requests: none of them is the one.
 
         Raises:
             NotYetKnown: only the end of a job that may be it will tell; ask again later.

@@ -9,7 +9,7 @@ to delete a job; its files can be.
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -198,7 +198,12 @@ class OpenAIBatch:
                 return file.id
         raise TransientError(f"job {name}: its upload is not there; run again")
 
-    def find(self, request: JobRequest, since: datetime) -> JobReport | None:
+    def find(
+        self,
+        request: JobRequest,
+        since: datetime,
+        known: Collection[str] = (),  # noqa: ARG002 - stamps tell
+    ) -> JobReport | None:
         """By our stamp; on a server that keeps no metadata by the name of its input file."""
         unstamped: list[Batch] = []
         for batch in self._batches(since):

@@ -102,7 +102,8 @@ def _adopt(context: Context, job: Job) -> bool:
 
     Asked before every create call: a ledger put back from a backup may have forgotten that it sent it.
     """
-    found = context.provider.find(job.request, job.sent_at or job.reserved_at - _FORGOTTEN_WITHIN)
+    since = job.sent_at or job.reserved_at - _FORGOTTEN_WITHIN
+    found = context.provider.find(job.request, since, jobs.ids_of_others(context.ledger, job))
     if found is None:
         return False
     jobs.mark_sent(context.ledger, job)
@@ -202,6 +203,7 @@ def _reservation(context: Context, lines: pl.DataFrame, tried: Mapping[str, int]
             input_uri=provider.input_uri(name),
             output_uri=provider.output_uri(name),
             timeout_hours=settings.timeout_hours,
+            records=lines.height,
         ),
         bytes=int(lines["length"].sum()),
         record_ids=record_ids,
