@@ -27,6 +27,7 @@ from batch_pipeline.providers.aws_errors import (
     mapped,
     said,
 )
+from batch_pipeline.providers.bedrock_manifest import read_manifest
 from batch_pipeline.providers.bedrock_preflight import Preflight
 from batch_pipeline.providers.capabilities import BEDROCK, Capabilities
 from batch_pipeline.providers.contract import (
@@ -41,6 +42,7 @@ from batch_pipeline.providers.contract import (
     Phase,
     RecordCounts,
     RefusedAnswer,
+    Totals,
 )
 from batch_pipeline.providers.object_erasure import erase_prefix
 from batch_pipeline.providers.registry import Setup
@@ -286,6 +288,16 @@ class Bedrock:
                 for entry in self._objects(folder)
                 if entry["Key"].endswith(".jsonl.out")
             ]
+
+    def totals(self, name: str, provider_id: str) -> Totals:
+        """From the manifest; a missing one says nothing."""
+        folder = f"{self.prefix}output/{name}/{provider_id.rpartition('/')[2]}/"
+        with mapped(f"read of the manifest of {name}"):
+            keys = [str(e["Key"]) for e in self._objects(folder) if e["Key"].endswith("manifest.json.out")]
+            if not keys:
+                return Totals()
+            body = self.aws.s3.get_object(Bucket=self.bucket, Key=keys[0], **self._owner)["Body"].read()
+        return read_manifest(body)
 
     def open(self, file: OutputFile) -> MappedStream:
         what = "read of an output file"

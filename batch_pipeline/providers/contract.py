@@ -89,6 +89,19 @@ class RecordCounts:
 
 
 @dataclass(frozen=True)
+class Totals:
+    """What the provider says an ended job came to, over all its lines; None is unknown and never zero.
+
+    Input tokens include those written to and read from a cache.
+    """
+
+    succeeded: int | None = None
+    errored: int | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+@dataclass(frozen=True)
 class JobReport:
     """What the provider says about one job; `status` of an ended one is an `EndedStatus`."""
 
@@ -206,6 +219,9 @@ class BatchProvider(Protocol):
         Raises:
             ResultsGone: the job is over and its answers are no longer there; so may `open`.
         """
+
+    def totals(self, name: str, provider_id: str) -> Totals:
+        """The provider's own sums of an ended job, to hold ours against: a witness, the lines are the truth."""
 
     def open(self, file: OutputFile) -> ByteStream:
         """One output file as a stream of our own lines."""

@@ -32,6 +32,7 @@ from batch_pipeline.providers.contract import (
     OutputFile,
     RecordCounts,
     ResultsGone,
+    Totals,
 )
 from batch_pipeline.providers.job_names import belongs_to
 from batch_pipeline.providers.openai_lines import ENDPOINT, our_line, request_lines
@@ -255,6 +256,18 @@ class OpenAIBatch:
         with ERRORS.repeatable(f"outputs of {provider_id}"):
             batch = self.client.batches.retrieve(provider_id)
         return [OutputFile(file_id) for file_id in (batch.output_file_id, batch.error_file_id) if file_id]
+
+    def totals(self, name: str, provider_id: str) -> Totals:
+        """Counts and usage of the batch; servers that speak the protocol often give neither."""
+        with ERRORS.repeatable(f"sums of {name}"):
+            batch = self.client.batches.retrieve(provider_id)
+        counts, usage = batch.request_counts, batch.usage
+        return Totals(
+            counts.completed if counts else None,
+            counts.failed if counts else None,
+            usage.input_tokens if usage else None,
+            usage.output_tokens if usage else None,
+        )
 
     def open(self, file: OutputFile) -> LineStream:
         what = f"read of output file {file.key}"

@@ -12,6 +12,7 @@ from batch_pipeline.answers.classify import PAYMENT_REQUIRED, code_of
 from batch_pipeline.answers.envelope import Answer, Corrupt, RecordError, read
 from batch_pipeline.answers.lines import Line, iter_lines
 from batch_pipeline.answers.messages import without_content
+from batch_pipeline.errors import TerminalError, TransientError
 from batch_pipeline.ledger import jobs, migrations, settlement
 from batch_pipeline.ledger.jobs import Job
 from batch_pipeline.ledger.settlement import JobSettlement, RecordOutcome
@@ -63,12 +64,40 @@ def _settle(context: Context, job: Job) -> Harvest | None:
             if _did_work(job) and (settled.missing == settled.requested or oddities[_GONE]):
                 _ask_once(context, job, oddities)
             _hold_if_hopeless(context, job, settled, errors)
+            oddities.update(_unlike_the_providers(context, job, settled))
     except _NothingUsable as found:
         migrations.hold_once(context.ledger, context.key, found.about, str(found))
         return None
     if odd := {what: count for what, count in oddities.items() if count}:
         migrations.note(context.ledger, context.key, "oddities in output", {"job": job.name, **odd})
     return Harvest(job.name, job.provider_status or "", settled, oddities)
+
+
+def _unlike_the_providers(context: Context, job: Job, settled: JobSettlement) -> dict[str, int]:
+    """Sums that differ from the provider's own, by how much. A sum it does not give, or gives as zero beside
+    lines that say otherwise, is no witness."""
+    assert job.provider_id is not None
+    try:
+        said = context.provider.totals(job.name, job.provider_id)
+    except (TransientError, TerminalError):
+        return {"sums that could not be read": 1}
+    used = context.ledger.sql.execute(
+        "select coalesce(sum(input_tokens), 0) as given, coalesce(sum(output_tokens), 0) as taken "
+        "from job_document where job = %s",
+        (job.id,),
+    ).fetchone()
+    assert used is not None
+    pairs = {
+        "answers": (said.succeeded, settled.answered),
+        "errors": (said.errored, settled.permanent + settled.retryable),
+        "input tokens": (said.input_tokens, int(used["given"])),
+        "output tokens": (said.output_tokens, int(used["taken"])),
+    }
+    return {
+        f"{what} the provider counted beyond ours": theirs - ours
+        for what, (theirs, ours) in pairs.items()
+        if theirs and theirs != ours
+    }
 
 
 def _did_work(job: Job) -> bool:

@@ -5,41 +5,28 @@ give is None. It may be missing altogether: the lines are the truth, the manifes
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from batch_pipeline.providers.contract import Totals
+
 _MAX_BYTES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """Records and tokens of one job; input tokens include those written to and read from a cache."""
-
-    total: int | None
-    processed: int | None
-    succeeded: int | None
-    errors: int | None
-    input_tokens: int | None
-    output_tokens: int | None
-
-
-def read_manifest(data: bytes) -> Manifest | None:
-    """The counts, or None where the bytes are no JSON object."""
+def read_manifest(data: bytes) -> Totals:
+    """The sums; all unknown where the bytes are no JSON object."""
     if len(data) > _MAX_BYTES:
-        return None
+        return Totals()
     try:
         found = msgspec.json.decode(data, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+        return Totals()
     used_in = _count(found, "inputTokenCount")
     if used_in is not None:
         for name in ("cacheReadInputTokenCount", "cacheWriteInputTokenCount"):
             used_in += _count(found, name) or 0
-    return Manifest(
-        _count(found, "totalRecordCount"),
-        _count(found, "processedRecordCount"),
+    return Totals(
         _count(found, "successRecordCount"),
         _count(found, "errorRecordCount"),
         used_in,
