@@ -15,6 +15,8 @@ from batch_pipeline_tests.faults.harness import Harness, Outcome, Point, harness
 
 _COLUMNS = ("point", "points", "kills", "asked a person", "billed twice", "lost", "left over", "other")
 
+_SHOWN_EVERY = 25
+
 
 def kill_all(harness_: Harness, points: Iterable[Point], seconds: float | None) -> list[Outcome]:
     """Kill at each of the points until the time is over."""
@@ -27,6 +29,12 @@ def kill_all(harness_: Harness, points: Iterable[Point], seconds: float | None) 
         outcomes.append(outcome)
         if not outcome.right:
             print(f"NOT RIGHT: {outcome}", flush=True)
+        if len(outcomes) % _SHOWN_EVERY == 0:
+            print(
+                f"{len(outcomes)} points done in {time.monotonic() - started:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
     return outcomes
 
 
