@@ -218,6 +218,18 @@ def report(key: str, page: Path | None) -> None:
 
 @cli.command()
 @click.argument("key")
+def acknowledge(key: str) -> None:
+    """Say that you know of the missing and orphan files of an export; without it nothing is called verified."""
+    from batch_pipeline.stages.unaccounted import acknowledge as write_down
+
+    with _ledger() as ledger:
+        if not migrations.standing(ledger, key).known:
+            Catalogue(Settings.from_environment().migrations).require(key)
+        _table("acknowledged", write_down(ledger, key) or {"files missing or orphan": 0})
+
+
+@cli.command()
+@click.argument("key")
 def doctor(key: str) -> None:
     """Look at everything a paid call needs; each line passes or says what to do."""
     from batch_pipeline.stages.headless import checks as checks_of

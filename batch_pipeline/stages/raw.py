@@ -11,6 +11,7 @@ from batch_pipeline.ledger import migrations
 from batch_pipeline.ledger.erased_people import erased_people
 from batch_pipeline.sources.base import Notice, open_source
 from batch_pipeline.sources.canonical import PERSONAL_COLUMNS, SCHEMAS, UTC
+from batch_pipeline.sources.listing import ORPHANS
 from batch_pipeline.stages.context import Context
 from batch_pipeline.workspace import write_parquet
 
@@ -53,6 +54,7 @@ def read_raw(context: Context) -> RawCvs:
         "states": result.states,
         "bytes": result.bytes,
         "totals": result.totals,
+        "orphans": pl.scan_parquet(workspace.canonical / ORPHANS).select(pl.len()).collect().item(),
     }
     migrations.keep_report(context.ledger, context.key, {"raw_cvs": figures})
     # notices may name columns and files: they stay in the migration's own folder

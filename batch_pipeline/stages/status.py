@@ -6,6 +6,7 @@ from batch_pipeline.ledger import documents, migrations
 from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.ledger.documents import Settlement
 from batch_pipeline.ledger.states import Step
+from batch_pipeline.stages.unaccounted import unaccounted
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Status:
     documents: Settlement
     jobs: dict[str, int]
     rolled_back: bool
+    unaccounted: dict[str, int]  # files that somebody has to acknowledge
 
     @property
     def line(self) -> str:
@@ -27,7 +29,7 @@ class Status:
         if self.rolled_back:
             return "rolled back: none of its rows are in the database"
         if self.state == "erased":
-            return "done: imported, verified, erased"
+            return self._done
         parts = [self.state if self.step == "paused" else _WORDS[self.step]]
         if self.documents.total:
             settled = self.documents.answered + self.documents.failed
@@ -37,6 +39,16 @@ class Status:
         if self.hold:
             parts.append(f"held: {self.hold}")
         return "; ".join(parts)
+
+    @property
+    def _done(self) -> str:
+        if not self.unaccounted:
+            return "done: imported, verified, erased"
+        files = " and ".join(f"{count} {what}" for what, count in self.unaccounted.items())
+        return (
+            f"done: imported, erased; verified when somebody knows of {files} files "
+            f"(`batch-pipeline report {self.key}`): `batch-pipeline acknowledge {self.key}`"
+        )
 
 
 _WORDS: dict[Step, str] = {
@@ -69,6 +81,7 @@ def status(ledger: LedgerConnection, key: str) -> Status | None:
         documents=documents.settlement(ledger, key),
         jobs={job["state"]: job["n"] for job in jobs},
         rolled_back=migrations.rolled_back_at(ledger, key) is not None,
+        unaccounted=unaccounted(ledger, key),
     )
 
 

@@ -24,6 +24,7 @@ def summary(ledger: LedgerConnection, key: str) -> Tables:
         "export": {
             "applications": rows.get("application", 0),
             **{f"attachments {state}": count for state, count in raw.get("states", {}).items()},
+            "files that no row names": raw.get("orphans", 0),
             **{
                 f"{what}: read, of as many as the source states": f"{found['read']:,} of {found['stated']:,}"
                 for what, found in raw.get("totals", {}).items()

@@ -1,6 +1,7 @@
 """A customer's whole history goes from an export to the database, and nothing stays behind."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -48,6 +49,26 @@ def test_the_shared_export_ends_with_its_figures(bench: Bench) -> None:
     assert bench.jobs(key) == []
     assert bench.meter()["on_demand"]["requests"] == 6  # two of them hold the same text in other bytes
     assert bench.left(key) == []
+
+
+def test_missing_and_orphan_files_are_acknowledged_before_a_migration_is_called_verified(
+    bench: Bench, tmp_path: Path
+) -> None:
+    source, expected = bench.sample(40)
+    export = tmp_path / "export"
+    shutil.copytree(source, export)
+    (export / "attachments" / "nobody.pdf").write_bytes(b"%PDF-")
+    bench.rules(limits={"min_records_per_job": 10})
+    key = bench.migration(export, provider={"quotas": {"min_records": 10}})
+    assert bench.run(key).code == 0
+    missing = expected.states["missing"]
+    said = " ".join(bench.command("status", key).said.split())
+    assert f"verified when somebody knows of {missing} missing and 2 orphan files" in said
+    acknowledged = bench.command("acknowledge", key)
+    assert acknowledged.code == 0
+    assert str(missing) in acknowledged.said
+    assert "done: imported, verified, erased" in bench.command("status", key).said
+    assert bench.command("acknowledge", "no-such-migration").code == 2
 
 
 def test_a_run_after_the_end_changes_nothing(bench: Bench) -> None:

@@ -56,6 +56,7 @@ def test_a_second_export_pays_for_new_cvs_only_and_touches_nothing_else(bench: B
         file.write(",".join(values.get(name, "") for name in header) + "\n")
 
     bench.reset()
+    bench.rules(limits={"min_records_per_job": 10})
     second = bench.migration(again, provider={"quotas": {"min_records": 10}})
     bench.write(second, again, tenant=first, provider={"quotas": {"min_records": 10}})
     ended = bench.run(second)
