@@ -90,7 +90,13 @@ def rows_of(table: Table, files: list[Path], erased: Erased) -> Iterator[pl.Data
         for batch in _batches(path):
             # Filtered after the slice: a slice of a filter reads the file from its start every time.
             final = batch.filter(pl.col("status") == "parsed") if table == PARSED_CV else batch
-            yield erased.empty(table.name, final.select(columns_in_file(table)).collect())
+            yield erased.empty(table.name, final.select(_there(final, columns_in_file(table))).collect())
+
+
+def _there(rows: pl.LazyFrame, columns: tuple[str, ...]) -> list[pl.Expr]:
+    """The columns; null where the workspace was written before there was such a one."""
+    held = rows.collect_schema()
+    return [pl.col(name) if name in held else pl.lit(None, pl.String).alias(name) for name in columns]
 
 
 def count_rows(table: Table, files: list[Path]) -> int:

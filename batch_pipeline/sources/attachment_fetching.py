@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -18,6 +19,7 @@ import polars as pl
 from batch_pipeline.errors import BatchPipelineError, TransientError
 from batch_pipeline.sources.api_client import ApiClient
 from batch_pipeline.sources.base import Notice
+from batch_pipeline.sources.canonical import UTC
 from batch_pipeline.sources.payload_config import ApiConfig
 from batch_pipeline.sources.staged_rows import URL
 from batch_pipeline.workspace import atomic_path
@@ -39,6 +41,8 @@ class _Outcome:
     state: Literal["pending", "missing", "download_failed"]
     path: str | None = None
     why: Why | None = None
+    fetched_at: datetime | None = None
+    status: int | None = None
 
     @property
     def reason(self) -> Why | None:
@@ -85,10 +89,16 @@ class FileFetcher:
                 "_path": pl.Series([one.path for one in outcomes.values()], dtype=pl.String),
                 "_state": pl.Series([one.state for one in outcomes.values()], dtype=pl.String),
                 "_why": pl.Series([one.reason for one in outcomes.values()], dtype=pl.String),
+                "_at": pl.Series([one.fetched_at for one in outcomes.values()], dtype=UTC),
+                "_status": pl.Series([one.status for one in outcomes.values()], dtype=pl.Int32),
             }
         )
         placed = rows.join(fetched, on="source_id", how="left", maintain_order="left").with_columns(
-            local_path="_path", state=pl.coalesce("_state", pl.lit("erased")), state_reason="_why"
+            local_path="_path",
+            state=pl.coalesce("_state", pl.lit("erased")),
+            state_reason="_why",
+            fetched_at="_at",
+            http_status="_status",
         )
         return placed, _notices(outcomes)
 
@@ -108,9 +118,14 @@ class FileFetcher:
             except httpx.InvalidURL:
                 status = "unusable_link"
         if status == httpx.codes.OK:
-            return _Outcome("pending", str(target.resolve()))
+            # when it came, not when it was looked for again: a second reading says the same
+            came = datetime.fromtimestamp(target.stat().st_mtime).astimezone()
+            return _Outcome("pending", str(target.resolve()), fetched_at=came, status=status)
         why = status if isinstance(status, str) else _why(status)
-        return _Outcome("missing" if why in ("gone", "no_link") else "download_failed", why=why)
+        state: Literal["missing", "download_failed"] = (
+            "missing" if why in ("gone", "no_link") else "download_failed"
+        )
+        return _Outcome(state, why=why, status=None if isinstance(status, str) else status)
 
     def _download(self, row: dict[str, Any], target: Path) -> int | Why:
         """The answer's status, 200 when the file is there."""

@@ -167,6 +167,9 @@ SCHEMAS: Final[Mapping[Entity, pl.Schema]] = MappingProxyType(
                 "local_path": pl.String,  # where the bytes lie now; null: the source has none
                 "state": pl.String,  # pending, missing, download_failed, erased (what the source knows)
                 "state_reason": pl.String,  # why a download failed: a value of `documents/reasons.py`
+                "declared_mime": pl.String,  # as the export says: the bytes are sniffed all the same
+                "fetched_at": UTC,  # from a live system; null where the files were handed over
+                "http_status": pl.Int32,
             }
         ),
     }

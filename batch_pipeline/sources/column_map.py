@@ -140,6 +140,7 @@ _FIELDS: Final[Mapping[Entity, Mapping[str, str]]] = {
         "source_updated_at": _UPDATED,
         "file_name": "file name|filename|name|resume filename|cv file name|attachment name",
         "declared_type": "type|attachment type|document type|category|file type|is resume",
+        "declared_mime": "mime type|mime|content type|media type",
         "person_email": "email|candidate email|applicant email|email address|e mail",
         "source_handle": "path|file path|relative file path|file|location|relative path",
     },

@@ -77,6 +77,7 @@ class GreenhouseAttachments:
                 "application_id": application_id,
                 "file_name": one.get("filename"),
                 "declared_type": value_maps.known("attachment.declared_type", declared) or declared,
+                "declared_mime": one.get("content_type"),
                 "source_handle": handle,
                 "state": "pending",
                 "tz_assumed": times.zoneless,

@@ -242,6 +242,8 @@ def test_every_page_and_every_file_comes(system: System, tmp_path: Path, which: 
     assert files_of(tmp_path) == sorted(system.files.values())
     hashed = fetch_attachments(table(tmp_path, "attachment"), tmp_path / "spool", 1)
     assert hashed["state"].to_list() == ["fetched"] * PEOPLE
+    assert hashed["http_status"].to_list() == [200] * PEOPLE
+    assert hashed["fetched_at"].null_count() == 0
     assert notices(report, "snapshot")[0].detail.startswith("listed from 2026-11-30T00:00:00Z")
     assert not notices(report, "download_failed")
     assert not (tmp_path / LISTED).exists()  # payloads hold links: gone once the tables are written
@@ -273,7 +275,9 @@ def test_a_live_reading_gives_the_rows_of_saved_payloads(system: System, tmp_pat
     read_payloads(KINDS[which], folder, tmp_path / "out")
     for entity in ENTITIES:
         left, right = (
-            table(tmp_path / place, entity).drop("local_path", "state", strict=False).sort("source_id")
+            table(tmp_path / place, entity)
+            .drop("local_path", "state", "fetched_at", "http_status", strict=False)
+            .sort("source_id")
             for place in ("live", "out")
         )
         assert left.equals(right), entity
@@ -362,9 +366,11 @@ def test_a_second_reading_lists_again_and_fetches_only_what_is_new(
     FILLED[which](system)
     read(system, which, tmp_path)
     first = dict(system.asked)
+    came = table(tmp_path, "attachment")["fetched_at"].to_list()
     system.lists[CANDIDATES[which]][0]["name"] = "Changed"
     read(system, which, tmp_path)
     assert system.asked[STORED[which]] == first[STORED[which]] == 1
+    assert table(tmp_path, "attachment")["fetched_at"].to_list() == came  # no row changes for that
     assert system.asked[CANDIDATES[which]] == 2 * first[CANDIDATES[which]]
 
 
@@ -397,6 +403,7 @@ def test_a_link_refused_twice_is_a_failed_download_and_no_document(
     failed = rows.filter(state="download_failed").row(0, named=True)
     notice = notices(report, "download_failed")[0]
     assert (notice.detail, notice.count) == (f"link_refused: {failed['source_id']}", 1)
+    assert (failed["http_status"], failed["fetched_at"]) == (403, None)
     assert system.asked["storage/f1.pdf"] == 2
     hashed = fetch_attachments(rows, tmp_path / "spool", 1).filter(state="download_failed")
     assert hashed.select("document_md5", "reason").rows() == [(None, "link_refused")]
