@@ -9,10 +9,12 @@ import polars as pl
 from batch_pipeline.documents.attachments import fetch_attachments
 from batch_pipeline.ledger import migrations
 from batch_pipeline.ledger.erased_people import erased_people
+from batch_pipeline.records.erased_before import erased_before
 from batch_pipeline.sources.base import Notice, open_source
 from batch_pipeline.sources.canonical import PERSONAL_COLUMNS, SCHEMAS, UTC
 from batch_pipeline.sources.listing import ORPHANS
 from batch_pipeline.stages.context import Context
+from batch_pipeline.stages.load import target_of
 from batch_pipeline.workspace import write_parquet
 
 
@@ -63,8 +65,9 @@ def read_raw(context: Context) -> RawCvs:
 
 
 def _leave_out_erased(context: Context) -> None:
-    """People erased on request during the migration: as if the source itself had erased them."""
-    erased = erased_people(context.ledger, context.key)
+    """People erased on request, or held as erased already: as if the source itself had erased them."""
+    url = context.settings.database_url.get_secret_value()
+    erased = erased_before(url, target_of(context)) | erased_people(context.ledger, context.key)
     if not erased:
         return
     workspace = context.workspace

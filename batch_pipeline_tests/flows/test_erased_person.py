@@ -79,6 +79,21 @@ def test_a_person_is_erased_after_the_import_and_nobody_else(bench: Bench) -> No
     assert bench.command("erase-person", key, person, "--yes").code == 0
 
 
+def test_a_later_export_does_not_bring_an_erased_person_back(bench: Bench) -> None:
+    key, _ = bench.small(40)
+    assert bench.run(key).code == 0
+    person, name, md5s = someone(bench, key)
+    assert bench.command("erase-person", key, person, "--yes").code == 0
+    export, _ = bench.sample(40)
+    provider = {"quotas": {"min_records": 10}}
+    second = bench.migration(export, provider=provider)
+    bench.write(second, export, tenant=key, provider=provider)
+    ended = bench.run(second)
+    assert ended.code == 0, ended.said
+    assert traces(bench, key, person, name, md5s) == GONE
+    assert not {f"cv-{md5}" for md5 in md5s} & bench.paid(second).keys()
+
+
 def test_a_person_erased_before_sending_is_never_sent(bench: Bench) -> None:
     twin, _ = bench.small(40)
     assert bench.run(twin).code == 0

@@ -106,6 +106,30 @@ def test_only_what_changed_is_written(postgres_url: str, tmp_path: Path, query: 
     }
 
 
+def test_a_delta_updates_what_changed_adds_what_is_new_and_touches_nothing_else(
+    postgres_url: str, tmp_path: Path, query: Query
+) -> None:
+    rows = small_migration()
+    import_migration(postgres_url, TARGET, write(tmp_path / "first", rows))
+    before = {row[0]: row[1:] for row in query("SELECT source_id, xmin, status FROM application")}
+    rows["application"][1]["status"] = "hired"
+    rows["application"].append(source_row("a4", person_id="p1", job_id="j1", status="active", sequence_no=3))
+    rows["note"] = []  # the second export leaves them out: they stay
+    delta = replace(TARGET, migration="acme-delta")
+    report = import_migration(postgres_url, delta, write(tmp_path / "second", rows, "acme-delta"))
+    changed = {
+        name: (count.inserted, count.updated, count.removed)
+        for name, count in report.tables.items()
+        if count.inserted or count.updated or count.removed
+    }
+    assert changed == {"application": (1, 1, 0)}
+    after = {row[0]: row[1:] for row in query("SELECT source_id, xmin, status FROM application")}
+    assert {name: after[name] for name in ("a1", "a3")} == {name: before[name] for name in ("a1", "a3")}
+    assert (after["a2"][1], after["a4"][1]) == ("hired", "active")
+    assert query("SELECT count(*) FROM note") == [(2,)]
+    assert query("SELECT migration FROM application WHERE source_id = 'a2'") == [(TARGET.migration,)]
+
+
 def test_what_the_workspace_no_longer_holds_is_removed(
     postgres_url: str, tmp_path: Path, query: Query
 ) -> None:
