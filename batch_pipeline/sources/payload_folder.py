@@ -96,7 +96,14 @@ def _shown(name: str, place: str) -> str:
 
 
 def _decoded(shown: str, path: Path) -> Any:
+    content = path.read_bytes()
     try:
-        return json_text.decode(path.read_bytes())
+        return json_text.decode(content)
+    except ValueError as error:
+        lines = [line for line in content.splitlines() if line.strip()]
+        if len(lines) < 2:
+            raise SourceError(f"{shown}: is no JSON ({type(error).__name__})") from None
+    try:
+        return [json_text.decode(line) for line in lines]  # one object a line, as warehouses write lists
     except ValueError as error:
         raise SourceError(f"{shown}: is no JSON ({type(error).__name__})") from None

@@ -132,7 +132,7 @@ class _Mapping:
         key = _person_key(candidate)
         if key is None:
             return
-        spelling = hash((candidate.get("email"), candidate.get("name")))
+        spelling = hash((candidate.get("email"), _full_name(candidate)))
         record = (str(candidate.get("created_at") or ""), str(candidate["id"]), spelling)
         known = self._people.setdefault(key, record)
         if known[2] != spelling:
@@ -172,7 +172,7 @@ class _Mapping:
         times = Times(self._findings, "person")
         created = times.iso("source_created_at", candidate.get("created_at"))
         updated = times.iso("source_updated_at", candidate.get("updated_at"))
-        name = names.clean(candidate.get("name"))
+        name = _full_name(candidate)
         profiles = [one.get("url") for one in candidate.get("social_profiles") or []]
         self._rows.add(
             "person",
@@ -299,7 +299,7 @@ def _person_key(candidate: Payload) -> bytes | None:
     address = names.email_key(str(candidate.get("email") or ""))
     if not address:
         return None
-    name = names.name_key(candidate.get("name"))
+    name = names.name_key(_full_name(candidate))
     return hashlib.blake2b(f"{address}\x1f{name}".encode(), digest_size=16).digest()
 
 
@@ -310,3 +310,9 @@ def _status(candidate: Payload) -> str:
     if candidate.get("disqualified"):
         return "rejected"
     return "hired" if candidate.get("hired_at") or candidate.get("stage_kind") == "hired" else "active"
+
+
+def _full_name(candidate: Payload) -> str | None:
+    """As it is shown, or of its two parts where a payload holds those alone."""
+    parts = (candidate.get("firstname"), candidate.get("lastname"))
+    return names.clean(candidate.get("name") or " ".join(str(part) for part in parts if part))

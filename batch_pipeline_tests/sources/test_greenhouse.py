@@ -492,3 +492,10 @@ def test_the_lists_of_v3_say_what_v1_nests(tmp_path: Path) -> None:
     assert left == {"scorecards that are still drafts", "stages without a time of entering"}
     assert not notices(report, "unknown_values")
     assert not notices(report, "unused_file")
+
+
+def test_lists_of_one_object_a_line_read_like_arrays(tmp_path: Path) -> None:
+    folder = write_lists(tmp_path / "in", applications=[application(10)])
+    lines = "\n".join(json.dumps(candidate(number)) for number in (1, 2))
+    (folder / "candidates.json").write_text(lines + "\n")
+    assert read_payloads("greenhouse", folder, tmp_path / "out").counts["person"] == 2

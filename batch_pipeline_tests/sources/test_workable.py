@@ -119,3 +119,15 @@ def test_an_anonymised_record_is_an_erased_person(tmp_path: Path) -> None:
     read(tmp_path, gone)
     assert table(tmp_path / "out", "person")["erased_at"].null_count() == 0
     assert table(tmp_path / "out", "attachment").select("state", "file_name").rows() == [("erased", None)]
+
+
+def test_records_with_the_parts_of_a_name_alone_are_told_apart_by_them(tmp_path: Path) -> None:
+    shared = {"email": "family@example.com", "created_at": "2026-01-01T00:00:00Z", "job": {"shortcode": "J1"}}
+    candidates = [
+        shared | {"id": "a", "firstname": "Ada", "lastname": "Example"},
+        shared | {"id": "b", "firstname": "Bea", "lastname": "Example"},
+        shared | {"id": "c", "name": "Ada Example", "firstname": "Ada", "lastname": "Example"},
+    ]
+    folder = write_lists(tmp_path / "in", candidates={"candidates": candidates}, activities={})
+    read_payloads("workable", folder, tmp_path / "out")
+    assert table(tmp_path / "out", "person")["full_name"].to_list() == ["Ada Example", "Bea Example"]
