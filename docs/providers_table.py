@@ -53,6 +53,7 @@ def _rows(providers: list[Capabilities]) -> list[tuple[str, list[str]]]:
         ("results stay", [one.retention for one in providers]),
         ("a lost job is found by", [_RECOVERY[one.recovery] for one in providers]),
         ("sent again after a lost answer", [_resend(one) for one in providers]),
+        ("a job of wrong parameters", [_wrong(one) for one in providers]),
         ("can be erased", [one.deletable for one in providers]),
         ("cannot be erased", [one.kept or "nothing" for one in providers]),
         ("repeats the request in its answer", [_yes(one.echoes_input) for one in providers]),
@@ -70,6 +71,10 @@ def _resend(one: Capabilities) -> str:
     if one.resend == "token":
         return "at once"
     return f"when it was looked for over {one.shown_within.seconds // 60} minutes"
+
+
+def _wrong(one: Capabilities) -> str:
+    return "fails as a whole" if one.fails_as_a_whole else "ends with an error for every record"
 
 
 def _yes(value: bool) -> str:

@@ -66,6 +66,8 @@ class Capabilities:
     source: str
     seen: date
     shown_within: timedelta = field(default=_SHOWN_WITHIN)
+    # Wrong parameters end a job at once; where they do not, they come back as an error of every record.
+    fails_as_a_whole: bool = True
 
 
 _SEEN: Final = date(2026, 11, 30)
@@ -115,7 +117,8 @@ OPENAI: Final = Capabilities(
 ANTHROPIC: Final = Capabilities(
     kind="anthropic",
     title="Anthropic Message Batches",
-    limits=Limits(1, 100_000, 250 * MB, 50),
+    # 256 MB is of Anthropic's own requests: each is about 100 bytes longer than ours
+    limits=Limits(1, 100_000, 240 * MB, 50),
     id_rule="[a-zA-Z0-9_-], 1 to 64",
     deadline="24 h, what is finished by then is kept",
     retention="29 days from creation",
@@ -131,6 +134,7 @@ ANTHROPIC: Final = Capabilities(
     needs_bucket=False,
     source=f"{_CONTRACT}.1",
     seen=_SEEN,
+    fails_as_a_whole=False,
 )
 GEMINI: Final = Capabilities(
     kind="gemini",

@@ -36,9 +36,9 @@ from batch_pipeline.providers.contract import (
 )
 from batch_pipeline.providers.job_names import belongs_to
 from batch_pipeline.providers.openai_lines import ENDPOINT, our_line, request_lines
-from batch_pipeline.providers.openai_preflight import Preflight
 from batch_pipeline.providers.registry import Setup
 from batch_pipeline.providers.sdk_errors import SdkErrors
+from batch_pipeline.providers.sdk_preflight import Preflight
 from batch_pipeline.providers.wire_lines import LineStream, requests_in, spooled
 
 if TYPE_CHECKING:
@@ -125,7 +125,14 @@ class OpenAIBatch:
         return (ENDPOINT, self.section.completion_window)
 
     def preflight(self, model: str, planned: Mapping[str, int] | None) -> list[Check]:
-        look = Preflight(self.client, ERRORS, self._host, official=self.section.base_url is None)
+        look = Preflight(
+            ERRORS,
+            self._host,
+            self.section.base_url is None,
+            "OPENAI_API_KEY",
+            lambda: self.client.batches.list(limit=1),
+            self.client.models.retrieve,
+        )
         return look.checks(model, batch=planned is not None)
 
     def input_uri(self, name: str) -> str:

@@ -47,7 +47,8 @@ class Refusal:
     @property
     def is_about_credit(self) -> bool:
         """An empty account may answer like bad input or like a full queue; its words tell."""
-        return self.code in _CREDIT_CODES or bool(_CREDIT_WORDS.search(self.message))
+        said = self.code in _CREDIT_CODES or bool(_CREDIT_WORDS.search(self.message))
+        return said or self.status == HTTPStatus.PAYMENT_REQUIRED
 
     @property
     def words(self) -> str:

@@ -73,7 +73,12 @@ def test_only_bedrock_and_vertex_name_a_version_in_claudes_body() -> None:
 def test_a_model_that_refuses_a_temperature_gets_none_under_any_name(model: str) -> None:
     assert "temperature" not in builder("anthropic", model).text("Ada")
     assert "temperature" not in builder("vercel", f"anthropic/{model}").text("Ada")
-    assert builder("anthropic", "claude-haiku-4-5").text("Ada")["temperature"] == 0
+    assert builder("vertex", "claude-haiku-4-5@20251001").text("Ada")["temperature"] == 0
+
+
+def test_anthropics_own_api_is_told_no_temperature() -> None:
+    """Version 2026-10-21 refuses one in every record, whatever the model and even the default."""
+    assert set(builder("anthropic", "claude-haiku-4-5").text("Ada")) == {"max_tokens", "system", "messages"}
 
 
 def shown(body: dict[str, Any], kind: Kind) -> list[Any]:

@@ -1,6 +1,7 @@
 """Claude's own body: alike on Bedrock, on Vertex and at Anthropic but for the version field.
 
-Sources: contracts/bedrock.md section 5, contracts/providers.md sections 2.1 and 2.4.
+Sources: contracts/bedrock.md section 5, contracts/providers.md sections 2.1 and 2.4. Anthropic's own API of
+version 2026-10-21, which its SDK speaks from 2.0 on, refuses a temperature in every request, even the default.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ class Claude(Dialect):
         return {
             **version,
             "max_tokens": ask.max_tokens,
-            **sampling(ask),
+            **(sampling(ask) if self._version else {}),
             "system": ask.prompt,
             "messages": [{"role": "user", "content": content}],
         }

@@ -1,8 +1,7 @@
-"""What a paid call to OpenAI, or to a server that speaks its API, needs, looked at without paying."""
+"""What a paid call through one of the SDKs of one generator needs, looked at without paying."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-
-import openai
 
 from batch_pipeline.errors import TerminalError, TransientError
 from batch_pipeline.providers.contract import Check, ResultsGone
@@ -11,12 +10,14 @@ from batch_pipeline.providers.sdk_errors import SdkErrors
 
 @dataclass(frozen=True)
 class Preflight:
-    """The checks of one server and model."""
+    """The checks of one server and model. `official`: the provider's own server, which knows its models."""
 
-    client: openai.OpenAI
     errors: SdkErrors
     host: str
     official: bool
+    key_name: str
+    list_one_batch: Callable[[], object]
+    look_up_model: Callable[[str], object]
 
     def checks(self, model: str, *, batch: bool) -> list[Check]:
         """`batch`: False where the model answers single calls alone."""
@@ -27,9 +28,9 @@ class Preflight:
         subject = f"batch API of {self.host}"
         try:
             with self.errors.repeatable(subject):
-                self.client.batches.list(limit=1)
+                self.list_one_batch()
         except (TransientError, TerminalError) as error:
-            fix = "Set OPENAI_API_KEY to a key that may use batches, and provider.base_url to its server"
+            fix = f"Set {self.key_name} to a key that may use batches, and provider.base_url to its server"
             return Check(subject, False, f"{error}. {fix}")
         return Check(subject, True, "answers")
 
@@ -38,7 +39,7 @@ class Preflight:
         subject = f"model {model}"
         try:
             with self.errors.repeatable(subject):
-                self.client.models.retrieve(model)
+                self.look_up_model(model)
         except ResultsGone as error:
             if self.official:
                 return Check(subject, False, f"{error}. Name one this key may use")
