@@ -266,6 +266,16 @@ def due(ledger: LedgerConnection, key: str) -> list[Job]:
     )
 
 
+def found_no_room(ledger: LedgerConnection, key: str, seconds: float) -> bool:
+    """Whether a job of the migration ended for want of room in the last `seconds`."""
+    row = ledger.sql.execute(
+        "select 1 from job where migration = %s and state = 'collected' and provider_status = 'NoRoom' "
+        "and ended_at > now() - make_interval(secs => %s) limit 1",
+        (key, seconds),
+    ).fetchone()
+    return row is not None
+
+
 def delay(ledger: LedgerConnection, job: Job, seconds: float) -> None:
     """No room for another job: try again later, or when a job of this account ends."""
     ledger.sql.execute(

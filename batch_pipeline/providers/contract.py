@@ -37,10 +37,11 @@ Phase = Literal["running", "ended"]
 #   Expired             time ran out; a record without a line was never begun
 #   Stopped             cancelled by somebody; what was finished is kept, the rest was never begun
 #   Failed              refused as a whole before any record was worked on, nothing is paid
-EndedStatus = Literal["Completed", "PartiallyCompleted", "Expired", "Stopped", "Failed"]
+#   NoRoom              as Failed, for want of room alone: the same job may be taken later
+EndedStatus = Literal["Completed", "PartiallyCompleted", "Expired", "Stopped", "Failed", "NoRoom"]
 ENDED: Final[frozenset[str]] = frozenset(get_args(EndedStatus))
 # Those under which a record without a line was never begun: its attempt is not counted.
-NOT_BEGUN: Final[frozenset[str]] = frozenset({"Expired", "Stopped", "Failed"})
+NOT_BEGUN: Final[frozenset[str]] = frozenset({"Expired", "Stopped", "Failed", "NoRoom"})
 
 
 class LostAnswer(BatchPipelineError):

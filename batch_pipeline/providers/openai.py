@@ -379,7 +379,7 @@ def _stamp(batch: "Batch") -> Mapping[str, str]:
 
 def _report(batch: "Batch") -> JobReport:
     said = str(batch.status).lower()
-    status = _ENDED.get(said, said)
+    status = "NoRoom" if _is_for_want_of_room(batch) else _ENDED.get(said, said)
     counts = batch.request_counts
     ended = batch.completed_at or batch.failed_at or batch.expired_at or batch.cancelled_at
     return JobReport(
@@ -396,6 +396,12 @@ def _report(batch: "Batch") -> JobReport:
         if counts
         else RecordCounts(),
     )
+
+
+def _is_for_want_of_room(batch: "Batch") -> bool:
+    """The cap on enqueued tokens is no answer to create: it is found in a job that failed (openai-python#1643)."""
+    codes = {error.code for error in (batch.errors.data if batch.errors else None) or []}
+    return str(batch.status).lower() == "failed" and codes == {"token_limit_exceeded"}
 
 
 def _why(batch: "Batch") -> str | None:

@@ -31,6 +31,8 @@ from batch_pipeline.stages.harvest import Harvest, harvest
 
 # A full quota is looked at again after this long, or as soon as a job of the account ends.
 _QUOTA_PAUSE_SECONDS = 60.0
+# A job that ended because the provider has no room for it goes again after this long.
+_ROOM_PAUSE_SECONDS = 600.0
 # Jobs older than any that can still be running (168 hours) need not be looked for.
 _FORGOTTEN_WITHIN = timedelta(hours=168)
 
@@ -179,12 +181,18 @@ def _reserve_owed(context: Context, done: Submission) -> None:
         left = lines[part.start : part.stop]["record_id"].to_list()
         done.moved_to_on_demand += documents.move_to_on_demand(context.ledger, context.key, left)
     tried = documents.tried_before(context.ledger, context.key, "batch")
-    reservations = [_reservation(context, lines[part.start : part.stop], tried) for part in planned.shards]
+    full = jobs.found_no_room(context.ledger, context.key, _ROOM_PAUSE_SECONDS)
+    least = _ROOM_PAUSE_SECONDS if full else 0.0
+    reservations = [
+        _reservation(context, lines[part.start : part.stop], tried, least) for part in planned.shards
+    ]
     jobs.reserve(context.ledger, context.key, reservations)
     done.reserved = len(reservations)
 
 
-def _reservation(context: Context, lines: pl.DataFrame, tried: Mapping[str, int]) -> Reservation:
+def _reservation(
+    context: Context, lines: pl.DataFrame, tried: Mapping[str, int], least_pause: float
+) -> Reservation:
     digest = shard_digest(lines)
     record_ids = lines["record_id"].to_list()
     attempt = jobs.next_attempt(context.ledger, context.key, digest)
@@ -207,7 +215,10 @@ def _reservation(context: Context, lines: pl.DataFrame, tried: Mapping[str, int]
         ),
         bytes=int(lines["length"].sum()),
         record_ids=record_ids,
-        pause_seconds=context.migration.limits.pause_seconds(max(tried.get(one, 0) for one in record_ids)),
+        pause_seconds=max(
+            least_pause,
+            context.migration.limits.pause_seconds(max(tried.get(one, 0) for one in record_ids)),
+        ),
     )
 
 

@@ -74,7 +74,8 @@ def make_customer(folder: Path, cvs: int, run_id: str) -> Path:
 
 
 _LATER = (
-    "update job set sent_at = sent_at - interval '6 minutes', not_before = null "
+    "update job set sent_at = sent_at - interval '6 minutes', not_before = null, "
+    "due_at = due_at - interval '6 minutes', reserved_at = reserved_at - interval '6 minutes' "
     "where migration = %s and state = 'intent'"
 )
 

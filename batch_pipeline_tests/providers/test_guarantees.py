@@ -148,6 +148,28 @@ def test_errors_alone_hold_the_migration_before_the_next_job(place: Place) -> No
     place.assert_right(key)
 
 
+def test_a_job_without_room_goes_again_later_and_asks_nobody(place: Place) -> None:
+    """Where the cap is found by a job that failed, and not by create."""
+    if place.skin.kind != "openai":
+        pytest.skip("this provider refuses create itself where it has no room")
+    place.core.faults.ends.append("failed")
+    place.core.faults.failed_for_room = True
+    key = place.migration()
+    assert place.run(key) == "done"
+    assert place.core.meter.creates == 2
+    pauses = place.query(
+        "select due_at - reserved_at >= interval '10 minutes' as later from batch_ledger.job where migration = %s "
+        "order by id",
+        key,
+    )
+    assert [row["later"] for row in pauses] == [False, True]
+    assert place.query("select max(attempts) as n from batch_ledger.document where migration = %s", key) == [
+        {"n": 1}
+    ]
+    place.assert_right(key)
+    place.assert_billed_once()
+
+
 def test_some_refused_records_fail_alone_with_their_reason(place: Place) -> None:
     place.core.faults.refused_records = 2
     key = place.migration()

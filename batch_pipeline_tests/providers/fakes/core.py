@@ -51,6 +51,7 @@ class Faults:
     corrupt_lines: int = 0  # lines of a job whose bytes are no JSON any more
     truncated: bool = False  # the last line is cut in its middle
     results_gone: bool = False
+    failed_for_room: bool = False  # what a job that ends as failed is said to have failed for
     drop_answer: int = 0  # single calls that are answered by a cut connection
 
     def take(self, name: str) -> bool:

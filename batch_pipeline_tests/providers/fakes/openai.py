@@ -216,7 +216,7 @@ class _Api:
         failed = ended and job.end == "failed"
         errors = job.stamp["errors"] or [
             {
-                "code": "model_not_found",
+                "code": "token_limit_exceeded" if self.core.faults.failed_for_room else "model_not_found",
                 "line": None,
                 "message": "The model cannot be batched.",
                 "param": None,
