@@ -14,10 +14,10 @@ from zoneinfo import ZoneInfo, available_timezones
 
 import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from batch_pipeline.errors import ConfigurationError
-from batch_pipeline.provider_settings import KINDS, ProviderSection, Section
+from batch_pipeline.provider_settings import BATCH_ALONE, KINDS, ProviderSection, Section
 
 KEY = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
@@ -138,6 +138,17 @@ class Migration(Section):
             raise ValueError("source.kind is missing: give one of csv_folder, greenhouse, lever, workable")
         return self
 
+    @model_validator(mode="after")
+    def _single_calls(self) -> Self:
+        if self.on_demand_provider.kind in BATCH_ALONE:
+            raise PydanticCustomError(
+                "batch_alone",
+                "{kind} answers batches alone: give kind and model of another provider here, for scans and for "
+                "what no job can hold",
+                {"kind": self.on_demand_provider.kind},
+            )
+        return self
+
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read one file.
@@ -188,6 +199,8 @@ def _said(error: ErrorDetails) -> tuple[str, object, str]:
     if error["type"] == "unknown_kind":
         where.append("kind")
         value = value.get("kind") if isinstance(value, dict) else value
+    if error["type"] == "batch_alone":
+        where, value = ["on_demand", "provider"], error["ctx"]["kind"]
     if isinstance(value, dict | list):
         value = "(a section)"  # a message shows one value, never a whole file
     return ".".join(map(str, where)) or "the file", value, error["msg"]

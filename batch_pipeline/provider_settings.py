@@ -137,6 +137,14 @@ class VercelProvider(_Hosted):
     """Vercel AI Gateway's batch protocol; `model` names provider and model, such as openai/gpt-5-mini."""
 
     kind: Literal["vercel"]
+    team: Annotated[
+        str | None,
+        Field(pattern=r"^[A-Za-z0-9_-]{1,100}$", description="id or slug, for a key that sees several"),
+    ] = None
+
+
+# Providers whose single calls nobody has documented.
+BATCH_ALONE: Final[frozenset[Kind]] = frozenset({"vercel"})
 
 
 def _kind_of(section: Any) -> str:

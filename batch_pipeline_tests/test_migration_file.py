@@ -68,7 +68,6 @@ def test_a_wrong_field_is_named_with_its_file(tmp_path: Path, change: dict[str, 
         {"kind": "anthropic", "model": "claude-haiku-4-5"},
         {"kind": "gemini", "model": "gemini-2.5-flash"},
         {"kind": "vertex", "model": "gemini-2.5-flash", "project": "acme-cvs", "bucket": "acme-cvs"},
-        {"kind": "vercel", "model": "openai/gpt-5-mini"},
     ],
     ids=lambda section: section["kind"],
 )

@@ -23,6 +23,7 @@ from batch_pipeline.stages.context import Context, open_context
 from batch_pipeline.stages.headless import run, take
 from batch_pipeline_tests.providers.fakes.core import Core
 from batch_pipeline_tests.providers.fakes.skin import Skin
+from batch_pipeline_tests.providers.fakes.table import SINGLE_CALLS
 
 CVS = 6
 # Nothing of AWS may be reached: a migration elsewhere needs no bucket and no credentials.
@@ -111,11 +112,16 @@ class Place:
             "source": {"kind": "csv_folder", "path": str(export), "system": "sample", "timezone": "UTC"},
             "provider": {**self.skin.section(self.url), **(provider or {})},
             "limits": {"backoff_minutes": 0},
+            **self._single_calls(),
             **sections,
         }
         (self.folder / "migrations").mkdir(exist_ok=True)
         (self.folder / "migrations" / f"{key}.yaml").write_text(yaml.safe_dump(content))
         return key
+
+    def _single_calls(self) -> dict[str, Any]:
+        other = SINGLE_CALLS.get(self.skin.kind)
+        return {"on_demand": {"provider": other(self.url)}} if other else {}
 
     @contextmanager
     def opened(self, key: str) -> Iterator[Context]:

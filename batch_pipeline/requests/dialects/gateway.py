@@ -14,7 +14,10 @@ class Gateway(Dialect):
         return self._body(ask, [{"type": "text", "text": user_text}])
 
     def vision(self, ask: Ask, files: Sequence[FileBlock]) -> dict[str, Any]:
-        shown = [{"type": "file", "mediaType": file.media_type, "data": file.base64} for file in files]
+        shown = [
+            {"type": "file", "mediaType": file.media_type, "data": {"type": "data", "data": file.base64}}
+            for file in files
+        ]
         return self._body(ask, [*shown, {"type": "text", "text": VISION_TEXT}])
 
     def _body(self, ask: Ask, content: list[dict[str, Any]]) -> dict[str, Any]:

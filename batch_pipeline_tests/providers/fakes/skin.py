@@ -29,7 +29,7 @@ class Skin(Protocol):
         """Variables with its key; none of them may lead anywhere else."""
 
     def content_left(self, core: Core) -> list[str]:
-        """Ids of what is still held and has content: requests, answers."""
+        """Ids of what is still held, has content (requests, answers) and could be deleted."""
 
 
 @contextmanager
