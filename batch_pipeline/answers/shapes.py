@@ -31,6 +31,18 @@ _STOPS: Final[Mapping[str, Stop]] = {
     "guardrail_intervened": "filtered",
     "malformed_model_output": "malformed",
     "malformed_tool_use": "malformed",
+    # Gemini's
+    "STOP": "end",
+    "MAX_TOKENS": "truncated",
+    "SAFETY": "filtered",
+    "RECITATION": "filtered",
+    "LANGUAGE": "filtered",
+    "BLOCKLIST": "filtered",
+    "PROHIBITED_CONTENT": "filtered",
+    "SPII": "filtered",
+    "IMAGE_SAFETY": "filtered",
+    "MALFORMED_FUNCTION_CALL": "malformed",
+    "MALFORMED_RESPONSE": "malformed",
 }
 # What a model thought before it answered, where it stands in the text itself (gpt-oss, Qwen, DeepSeek).
 _THOUGHT: Final = re.compile(r"\s*<(reasoning|think)>.*?</\1>", re.DOTALL)
@@ -94,14 +106,37 @@ class Turn(msgspec.Struct):
     message: Message | None = None
 
 
+class Part(msgspec.Struct):
+    """A part of a Gemini answer; `thought` marks a summary of what it thought before."""
+
+    text: str | None = None
+    thought: bool | None = None
+
+
+class Content(msgspec.Struct):
+    parts: list[Part] | None = None
+
+
+class Candidate(msgspec.Struct):
+    content: Content | None = None
+    finishReason: str | None = None  # noqa: N815
+
+
+class PromptFeedback(msgspec.Struct):
+    blockReason: str | None = None  # noqa: N815
+
+
 class Output(msgspec.Struct):
-    """`modelOutput` of any family; exactly one of the first five is there."""
+    """`modelOutput` of any family; exactly one of the first six is there, or a prompt that was blocked."""
 
     content: list[Block] | None = None  # Claude
     output: Turn | None = None  # Converse, Nova
     generation: str | None = None  # Llama
     choices: list[Choice] | None = None  # Mistral chat, DeepSeek R1, OpenAI chat
     outputs: list[Said] | None = None  # Mistral text
+    candidates: list[Candidate] | None = None  # Gemini
+    promptFeedback: PromptFeedback | None = None  # noqa: N815  Gemini, in place of candidates
+    usageMetadata: dict[str, Any] | None = None  # noqa: N815  Gemini
     stop_reason: str | None = None
     stopReason: str | None = None  # noqa: N815
     usage: dict[str, Any] | None = None
@@ -118,9 +153,12 @@ class Output(msgspec.Struct):
 
     def spoken(self) -> tuple[str, Stop] | None:
         """The text and why it stopped, or None where no family answers like this."""
-        shapes = (self.content, self.output, self.generation, self.choices, self.outputs)
-        if shapes.count(None) != len(shapes) - 1:
-            return None
+        if not self.candidates and self.promptFeedback and self.promptFeedback.blockReason:
+            return "", "filtered"
+        shapes = (self.content, self.output, self.generation, self.choices, self.outputs, self.candidates)
+        return self._only_shape() if shapes.count(None) == len(shapes) - 1 else None
+
+    def _only_shape(self) -> tuple[str, Stop] | None:
         if self.content is not None:
             return _without_thought(_text(self.content), self.stop_reason)
         if self.output is not None:
@@ -129,10 +167,12 @@ class Output(msgspec.Struct):
             return _without_thought(self.generation, self.stop_reason)
         if self.choices is not None:
             return _choice(self.choices)
-        return _said(self.outputs)
+        return _candidate(self.candidates) if self.candidates is not None else _said(self.outputs)
 
     def tokens(self) -> tuple[int | None, int | None]:
         """Input (cached tokens included) and output tokens, each None where nothing was counted."""
+        if self.usageMetadata is not None:
+            return _gemini_tokens(self.usageMetadata)
         if self.usage is None:
             return _count(self.prompt_token_count), _count(self.generation_token_count)
         used_in = _first(self.usage, _INPUT)
@@ -175,6 +215,26 @@ def _choice(choices: list[Choice]) -> tuple[str, Stop] | None:
     if choice.message is not None:
         return _message(choice.message, stop)
     return None if choice.text is None else _without_thought(choice.text, stop)
+
+
+def _candidate(candidates: list[Candidate]) -> tuple[str, Stop] | None:
+    """An answer that was cut off or withheld may have no content at all."""
+    if len(candidates) != 1:
+        return None
+    (one,) = candidates
+    parts = (one.content.parts if one.content else None) or []
+    return "".join(part.text or "" for part in parts if not part.thought), stop_of(one.finishReason)
+
+
+def _gemini_tokens(usage: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Cached tokens are within the prompt's, thoughts are not within the candidates' and are paid as output.
+    A counter of zero is left out: what the total leaves is none."""
+    used_in = _count(usage.get("promptTokenCount"))
+    said = [_count(usage.get(name)) for name in ("candidatesTokenCount", "thoughtsTokenCount")]
+    if any(one is not None for one in said):
+        return used_in, sum(one or 0 for one in said)
+    nothing_more = used_in is not None and used_in == _count(usage.get("totalTokenCount"))
+    return used_in, 0 if nothing_more else None
 
 
 def _said(outputs: list[Said] | None) -> tuple[str, Stop] | None:

@@ -92,6 +92,7 @@ PRICES: Final[tuple[Price, ...]] = (
     _listed("anthropic", "claude-opus-5", "5.00", "25.00"),
     _listed("gemini", "gemini-2.5-flash-lite", "0.10", "0.40"),
     _listed("gemini", "gemini-2.5-flash", "0.30", "2.50"),
+    _listed("gemini", "gemini-3.1-flash-lite", "0.25", "1.50"),
     _listed("gemini", "gemini-3.5-flash", "1.50", "9.00", halved=False),
 )
 

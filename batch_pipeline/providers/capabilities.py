@@ -68,6 +68,7 @@ class Capabilities:
     shown_within: timedelta = field(default=_SHOWN_WITHIN)
     # Wrong parameters end a job at once; where they do not, they come back as an error of every record.
     fails_as_a_whole: bool = True
+    keeps_expired: bool = True  # what was finished when a job's time ran out can be read
 
 
 _SEEN: Final = date(2026, 11, 30)
@@ -146,8 +147,8 @@ GEMINI: Final = Capabilities(
     retention="6 weeks",
     recovery="stamp",
     resend="after_look_up",
-    deletable="the job with its inline results",
-    kept="result files of file mode, which is not used: their names are too long for the API's own delete",
+    deletable="the job with its inline requests and results; file mode, whose results nobody can delete, is not used",
+    kept="",
     echoes_input=False,
     keeps_order=True,
     structured_output="JSON object",
@@ -156,6 +157,7 @@ GEMINI: Final = Capabilities(
     needs_bucket=False,
     source=f"{_CONTRACT}.3",
     seen=_SEEN,
+    keeps_expired=False,
 )
 VERTEX: Final = Capabilities(
     kind="vertex",

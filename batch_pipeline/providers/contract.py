@@ -5,6 +5,8 @@ the provider's is: an adapter translates `{"recordId", "modelInput"}` while it u
 provider's answers as lines `{"recordId", "modelInput"?, "modelOutput"}` or
 `{"recordId", "error": {"errorCode": <HTTP status>, "errorMessage"}}`. In those lines
 
+- a provider that keeps the order of the requests may not say which record an answer is of: its id is then its
+  place (`record_places.py`), a shard being in record-id order;
 - a record the provider never began (expired, cancelled) has no line: it is owed again, its attempt is given
   back where the job's status says that it was not begun;
 - an answer of status 4xx or 5xx is an error with that code, whatever else the line says;

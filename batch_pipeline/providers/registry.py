@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _EXTRAS: Final[Mapping[Kind, str]] = {
     "openai": "openai",
     "anthropic": "anthropic",
-    "gemini": "google",
     "vertex": "google",
 }
 _OURS: Final = "batch_pipeline"

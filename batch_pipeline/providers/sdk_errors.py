@@ -5,7 +5,7 @@ the transport's own error as its cause, and only that tells whether the request 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -69,12 +69,13 @@ def refusal_in(status: int, body: Any) -> Refusal:
 
 @dataclass(frozen=True)
 class SdkErrors:
-    """The classes of one SDK."""
+    """The classes of one SDK, and how its error bodies are read."""
 
     title: str
     base: type[Exception]
     connection: type[Exception]
     status: type[Exception]
+    refusal_in: Callable[[int, Any], Refusal] = refusal_in
 
     @contextmanager
     def repeatable(self, what: str) -> Iterator[None]:
@@ -149,7 +150,7 @@ class SdkErrors:
     def _refusal(self, error: Exception) -> Refusal | None:
         if not isinstance(error, self.status):
             return None
-        return refusal_in(getattr(error, "status_code", 0), getattr(error, "body", None))
+        return self.refusal_in(getattr(error, "status_code", 0), getattr(error, "body", None))
 
     def _lost(self, error: Exception, what: str) -> Exception:
         if self._never_left(error):

@@ -35,9 +35,28 @@ class _Message(msgspec.Struct):
     content: list[_Block] | str
 
 
+class _Inline(msgspec.Struct):
+    data: str | None = None
+
+
+class _Part(msgspec.Struct):
+    text: str | None = None
+    inlineData: _Inline | None = None  # noqa: N815
+    inline_data: _Inline | None = None  # the same in an echo that was written by proto's names
+
+
+class _Turn(msgspec.Struct):
+    parts: list[_Part] = []
+
+
 class _Body(msgspec.Struct):
-    messages: list[_Message]
+    """A body names either messages, or contents: Gemini's."""
+
+    messages: list[_Message] = []
     system: list[_Block] | str | None = None
+    contents: list[_Turn] = []
+    systemInstruction: _Turn | None = None  # noqa: N815
+    system_instruction: _Turn | None = None
 
 
 _DECODER: Final = msgspec.json.Decoder(_Body)
@@ -84,9 +103,9 @@ def document_digest(model_input: bytes | dict[str, Any]) -> str:
             body = _DECODER.decode(model_input)
     except msgspec.MsgspecError as error:
         raise ValueError("no request body") from error
-    system = body.system or ""
-    prompt = system if isinstance(system, str) else "".join(block.text or "" for block in system)
-    running = _seed(prompt).copy()
+    if not body.messages and not body.contents:
+        raise ValueError("no request body")
+    running = _seed(_prompt(body)).copy()
     for message in body.messages:
         blocks = [_Block(text=message.content)] if isinstance(message.content, str) else message.content
         for block in blocks:
@@ -96,4 +115,18 @@ def document_digest(model_input: bytes | dict[str, Any]) -> str:
             source = file.source if file else block.source
             if source is not None:
                 _feed(running, b"f", (source.data or source.bytes or "").encode())
+    for part in (part for turn in body.contents for part in turn.parts):
+        if part.text is not None:
+            _feed(running, b"t", part.text.encode())
+        shown = part.inlineData or part.inline_data
+        if shown is not None:
+            _feed(running, b"f", (shown.data or "").encode())
     return str(running.hexdigest())
+
+
+def _prompt(body: _Body) -> str:
+    said = body.systemInstruction or body.system_instruction
+    if said is not None:
+        return "".join(part.text or "" for part in said.parts)
+    system = body.system or ""
+    return system if isinstance(system, str) else "".join(block.text or "" for block in system)

@@ -5,12 +5,12 @@ Only the outcome of each record goes to the ledger here; the answers stay in the
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from batch_pipeline.answers.classify import PAYMENT_REQUIRED, code_of
 from batch_pipeline.answers.envelope import Answer, Corrupt, RecordError, read
-from batch_pipeline.answers.lines import Line, iter_lines
+from batch_pipeline.answers.lines import Line
 from batch_pipeline.answers.messages import without_content
 from batch_pipeline.errors import TerminalError, TransientError
 from batch_pipeline.ledger import jobs, migrations, settlement
@@ -19,6 +19,7 @@ from batch_pipeline.ledger.settlement import JobSettlement, RecordOutcome
 from batch_pipeline.providers.contract import NOT_BEGUN, OutputFile, ResultsGone
 from batch_pipeline.requests.digests import document_digest
 from batch_pipeline.stages.context import Context
+from batch_pipeline.stages.job_lines import lines_of
 
 _GONE = "answers the provider does not hold any more"
 
@@ -150,7 +151,7 @@ def _outcomes(
     answered: set[str] = set()
     assert job.provider_id is not None
     echoed = context.provider.capabilities.echoes_input
-    for line in _lines(context, job.name, job.provider_id, oddities):
+    for line in _lines(context, job.name, job.provider_id, oddities, sorted(requested)):
         entry = Corrupt("longer than any answer") if line.cut else read(line.data)
         oddity = _oddity(entry, requested, answered, echoed=echoed)
         if oddity is not None:
@@ -168,7 +169,9 @@ def _outcomes(
     yield from (error for record_id, error in errors.items() if record_id not in answered)
 
 
-def _lines(context: Context, name: str, provider_id: str, oddities: Counter[str]) -> Iterator[Line]:
+def _lines(
+    context: Context, name: str, provider_id: str, oddities: Counter[str], sent: Sequence[str]
+) -> Iterator[Line]:
     """Every output line of a job; what the provider has let go is counted, and the rest is read."""
     files: list[OutputFile] = []
     try:
@@ -177,8 +180,7 @@ def _lines(context: Context, name: str, provider_id: str, oddities: Counter[str]
         oddities[_GONE] += 1
     for file in files:
         try:
-            with context.provider.open(file) as stream:
-                yield from iter_lines(stream)
+            yield from lines_of(context, file, sent)
         except ResultsGone:
             oddities[_GONE] += 1
 

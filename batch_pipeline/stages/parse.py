@@ -18,6 +18,7 @@ from batch_pipeline.ledger.jobs import Job
 from batch_pipeline.records.parsed_before import parsed_before
 from batch_pipeline.requests.digests import document_digest
 from batch_pipeline.stages.context import Context
+from batch_pipeline.stages.job_lines import lines_of, sent_in
 from batch_pipeline.stages.load import target_of
 from batch_pipeline.tasks.base import Failure
 from batch_pipeline.workspace import write_parquet
@@ -163,9 +164,9 @@ def _expected(context: Context, condition: str, value: object) -> dict[str, Expe
 
 def _job_lines(context: Context, job: Job) -> Iterator[Line]:
     assert job.provider_id is not None
+    sent = sent_in(context, job)
     for file in context.provider.outputs(job.name, job.provider_id):
-        with context.provider.open(file) as stream:
-            yield from iter_lines(stream)
+        yield from lines_of(context, file, sent)
 
 
 def _call_lines(context: Context) -> Iterator[Line]:

@@ -28,6 +28,7 @@ from batch_pipeline.requests.shard_body import ShardBody
 from batch_pipeline.requests.shards import plan
 from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.harvest import Harvest, harvest
+from batch_pipeline.stages.job_lines import sent_in
 
 # A full quota is looked at again after this long, or as soon as a job of the account ends.
 _QUOTA_PAUSE_SECONDS = 60.0
@@ -286,7 +287,7 @@ def _wait(context: Context, intents: Sequence[Job], done: Submission) -> None:
 
 
 def _send_one(context: Context, job: Job) -> None:
-    lines = request_lines(context, _records_of(context, job))
+    lines = request_lines(context, sent_in(context, job))
     if shard_digest(lines) != job.shard_digest:
         _require_time_to_be_found(context, job)
         jobs.void(context.ledger, job)
@@ -347,8 +348,3 @@ def _check_not_another_jobs(context: Context, job: Job, provider_id: str) -> Non
         raise LedgerConflict(
             f"job {job.name}: the provider answered with the job of {row['name']}; nothing new was started"
         )
-
-
-def _records_of(context: Context, job: Job) -> list[str]:
-    rows = context.ledger.sql.execute("select record_id from job_document where job = %s", (job.id,))
-    return sorted(row["record_id"] for row in rows)

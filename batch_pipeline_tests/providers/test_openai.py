@@ -2,12 +2,9 @@
 
 import io
 import json
-import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -30,6 +27,7 @@ from batch_pipeline.settings import Settings
 from batch_pipeline_tests.providers.fakes.core import Core
 from batch_pipeline_tests.providers.fakes.openai import KEY, MODEL, OpenAISkin
 from batch_pipeline_tests.providers.fakes.skin import running
+from batch_pipeline_tests.providers.silent_server import silent_server
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
 BODY = RequestBuilder.for_model(MODEL, "Answer in JSON.", 1000, "openai").text("Ada Example\nEngineer")
@@ -206,22 +204,6 @@ def test_what_is_no_result_goes_on_to_be_counted() -> None:
         assert our_line(odd) == odd
 
 
-@contextmanager
-def silent_server(answer: bytes | None) -> Iterator[str]:
-    """Takes one request, and answers these bytes or cuts the line."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            connection, _ = listener.accept()
-            connection.recv(65_536)
-            if answer is not None:
-                connection.sendall(answer)
-            connection.close()
-
-        threading.Thread(target=serve, daemon=True).start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
-
-
 def test_a_refused_connection_is_no_doubt(core: Core) -> None:
     away = provider("http://127.0.0.1:9/v1")
     away._uploaded["n"] = "file-1"
@@ -245,7 +227,7 @@ def test_a_refused_connection_is_no_doubt(core: Core) -> None:
 )
 def test_an_answer_that_never_came_whole_is_a_doubt(core: Core, answer: bytes | None) -> None:
     with silent_server(answer) as url:
-        lost = provider(url)
+        lost = provider(f"{url}/v1")
         lost._uploaded["n"] = "file-1"
         with pytest.raises(LostAnswer):
             lost.create(request(lost, "n"))
@@ -261,7 +243,7 @@ def test_an_answer_that_never_came_whole_is_a_doubt(core: Core, answer: bytes | 
 )
 def test_a_single_call_without_an_answer_may_have_been_paid(core: Core, answer: bytes | None) -> None:
     with silent_server(answer) as url, pytest.raises(LostAnswer):
-        provider(url).answer(MODEL, "chat_completions", BODY)
+        provider(f"{url}/v1").answer(MODEL, "chat_completions", BODY)
 
 
 def test_a_wrong_key_is_refused_for_good(acme: OpenAIBatch, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from batch_pipeline.provider_settings import Kind
 from batch_pipeline_tests.providers.fakes.anthropic import AnthropicSkin
+from batch_pipeline_tests.providers.fakes.gemini import GeminiSkin
 from batch_pipeline_tests.providers.fakes.openai import OpenAISkin
 from batch_pipeline_tests.providers.fakes.skin import Skin
 from batch_pipeline_tests.providers.fakes.vercel import VercelSkin
@@ -13,6 +14,7 @@ SKINS: Final[Mapping[Kind, Callable[[], Skin]]] = {
     "openai": OpenAISkin,
     "anthropic": AnthropicSkin,
     "vercel": VercelSkin,
+    "gemini": GeminiSkin,
 }
 
 # Who answers single calls where a provider has none: a section that leads to the same fake.
