@@ -94,6 +94,13 @@ class AnthropicProvider(_Hosted):
     """Anthropic's Message Batches."""
 
     kind: Literal["anthropic"]
+    cache_prompt: Annotated[
+        bool,
+        Field(
+            description="keep the prompt in a cache for an hour: read at a tenth of its price, written at twice it; "
+            "a prompt under the model's minimum is not kept, and how often a batch finds it is not promised"
+        ),
+    ] = False
 
 
 class GeminiProvider(_Hosted):
@@ -141,6 +148,11 @@ class VercelProvider(_Hosted):
         str | None,
         Field(pattern=r"^[A-Za-z0-9_-]{1,100}$", description="id or slug, for a key that sees several"),
     ] = None
+
+
+def caches_prompt(section: "ProviderSection") -> bool:
+    """Whether requests ask for the prompt to be cached; most providers do so by themselves or never."""
+    return isinstance(section, AnthropicProvider) and section.cache_prompt
 
 
 # Providers whose single calls nobody has documented.

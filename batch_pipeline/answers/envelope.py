@@ -18,7 +18,8 @@ from batch_pipeline.tasks.base import Stop
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model said. `model_input` is the echoed request as it stood in the line."""
+    """What the model said. `model_input` is the echoed request as it stood in the line; cached and written
+    tokens are part of the input tokens."""
 
     record_id: str
     text: str
@@ -26,6 +27,8 @@ class Answer:
     input_tokens: int | None
     output_tokens: int | None
     model_input: bytes
+    cached_tokens: int = 0
+    cache_written_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +122,7 @@ def _read(line: _Line) -> Answer | RecordError | Corrupt:
         return Corrupt("an answer of no known shape", line.recordId)
     text, stop = spoken
     used_in, used_out = output.tokens()
-    return Answer(line.recordId, text, stop, used_in, used_out, bytes(line.modelInput))
+    return Answer(line.recordId, text, stop, used_in, used_out, bytes(line.modelInput), *output.cached())
 
 
 def _error(record_id: str, error: _Error) -> RecordError:

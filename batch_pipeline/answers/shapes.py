@@ -49,12 +49,10 @@ _THOUGHT: Final = re.compile(r"\s*<(reasoning|think)>.*?</\1>", re.DOTALL)
 _UNENDED_THOUGHT: Final = re.compile(r"\s*<(?:reasoning|think)>")
 
 _INPUT: Final = ("input_tokens", "inputTokens", "prompt_tokens")
-_CACHED: Final = (
-    "cache_creation_input_tokens",
-    "cache_read_input_tokens",
-    "cacheReadInputTokens",
-    "cacheWriteInputTokens",
-)
+# Counted beside the input tokens (Claude, Converse); OpenAI counts what it read from a cache among them.
+_READ: Final = ("cache_read_input_tokens", "cacheReadInputTokens")
+_WRITTEN: Final = ("cache_creation_input_tokens", "cacheWriteInputTokens")
+_DETAILS: Final = ("prompt_tokens_details", "input_tokens_details")
 _OUTPUT: Final = ("output_tokens", "outputTokens", "completion_tokens")
 
 
@@ -177,10 +175,17 @@ class Output(msgspec.Struct):
             return _count(self.prompt_token_count), _count(self.generation_token_count)
         used_in = _first(self.usage, _INPUT)
         if used_in is not None:
-            for name in _CACHED:
-                if name in self.usage:
-                    used_in += _count(self.usage[name]) or 0
+            used_in += sum(_first(self.usage, names) or 0 for names in (_READ, _WRITTEN))
         return used_in, _first(self.usage, _OUTPUT)
+
+    def cached(self) -> tuple[int, int]:
+        """Of the input tokens: read from a prompt cache, and written to one."""
+        usage = self.usage or {}
+        read = _first(usage, _READ)
+        if read is None:
+            given: list[dict[str, Any]] = [d for d in map(usage.get, _DETAILS) if isinstance(d, dict)]
+            read = _first(given[0], ("cached_tokens",)) if given else 0
+        return read or 0, _first(usage, _WRITTEN) or 0
 
 
 def stop_of(given: object) -> Stop:

@@ -32,6 +32,10 @@ class Price:
     source: str
     seen: date
     kind: Kind = "bedrock"
+    # What a token read from a prompt cache, or written to one for an hour, costs as a part of an input token's
+    # price on the same route. None is unknown.
+    cache_read: Decimal | None = None
+    cache_write: Decimal | None = None
 
 
 def _half_in_batch(model: str, region: str, used_in: str, used_out: str, source: str, seen: date) -> Price:
@@ -39,12 +43,39 @@ def _half_in_batch(model: str, region: str, used_in: str, used_out: str, source:
     return Price(model, region, one_in, one_out, one_in / 2, one_out / 2, source, seen)
 
 
-def _listed(kind: Kind, model: str, used_in: str, used_out: str, *, halved: bool = True) -> Price:
+def _listed(
+    kind: Kind,
+    model: str,
+    used_in: str,
+    used_out: str,
+    *,
+    halved: bool = True,
+    cache: tuple[str | None, str | None] = (None, None),
+) -> Price:
     """Rates of a provider that sells its own models; `halved`: the public data has a batch price, and it is
-    half. Where it has none it gives the on-demand price again, which is no batch price."""
+    half. Where it has none it gives the on-demand price again, which is no batch price. `cache`: read, written."""
     one_in, one_out = Decimal(used_in), Decimal(used_out)
     batch_in, batch_out = (one_in / 2, one_out / 2) if halved else (None, None)
-    return Price(model, "", one_in, one_out, batch_in, batch_out, "genai-prices 0.2.3", _SEEN, kind)
+    read, written = (None if part is None else Decimal(part) for part in cache)
+    return Price(
+        model,
+        "",
+        one_in,
+        one_out,
+        batch_in,
+        batch_out,
+        "genai-prices 0.2.3",
+        _SEEN,
+        kind,
+        cache_read=read,
+        cache_write=written,
+    )
+
+
+# Anthropic: a tenth to read, twice to write for an hour. OpenAI caches by itself and bills no writing; where the
+# part is another one in batch (gpt-4.1-mini, gpt-4o-mini) it is left unknown.
+_ANTHROPIC: Final = ("0.1", "2")
+_OPENAI: Final = ("0.1", None)
 
 
 _PUBLIC: Final = "genai-prices 0.2.3; batch at 50 % by contracts/bedrock.md section 2.2"
@@ -79,17 +110,17 @@ PRICES: Final[tuple[Price, ...]] = (
             ("anthropic.claude-sonnet-4-5", "3.30", "16.50"),
         )
     ),
-    _listed("openai", "gpt-5", "1.25", "10.00"),
-    _listed("openai", "gpt-5-mini", "0.25", "2.00"),
-    _listed("openai", "gpt-5-nano", "0.05", "0.40"),
-    _listed("openai", "gpt-5.4-mini", "0.75", "4.50"),
-    _listed("openai", "gpt-5.5", "5.00", "30.00"),
+    _listed("openai", "gpt-5", "1.25", "10.00", cache=_OPENAI),
+    _listed("openai", "gpt-5-mini", "0.25", "2.00", cache=_OPENAI),
+    _listed("openai", "gpt-5-nano", "0.05", "0.40", cache=_OPENAI),
+    _listed("openai", "gpt-5.4-mini", "0.75", "4.50", cache=_OPENAI),
+    _listed("openai", "gpt-5.5", "5.00", "30.00", cache=_OPENAI),
     _listed("openai", "gpt-4.1-mini", "0.40", "1.60"),
     _listed("openai", "gpt-4o-mini", "0.15", "0.60"),
-    _listed("anthropic", "claude-haiku-4-5", "1.00", "5.00"),
-    _listed("anthropic", "claude-sonnet-4-5", "3.00", "15.00"),
-    _listed("anthropic", "claude-sonnet-5", "2.00", "10.00"),
-    _listed("anthropic", "claude-opus-5", "5.00", "25.00"),
+    _listed("anthropic", "claude-haiku-4-5", "1.00", "5.00", cache=_ANTHROPIC),
+    _listed("anthropic", "claude-sonnet-4-5", "3.00", "15.00", cache=_ANTHROPIC),
+    _listed("anthropic", "claude-sonnet-5", "2.00", "10.00", cache=_ANTHROPIC),
+    _listed("anthropic", "claude-opus-5", "5.00", "25.00", cache=_ANTHROPIC),
     _listed("gemini", "gemini-2.5-flash-lite", "0.10", "0.40"),
     _listed("gemini", "gemini-2.5-flash", "0.30", "2.50"),
     _listed("gemini", "gemini-3.1-flash-lite", "0.25", "1.50"),

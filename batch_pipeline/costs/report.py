@@ -17,12 +17,15 @@ _CENT_OF_CENT: Final = Decimal("0.0001")
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one route. `answers_without_usage` are answers whose tokens nobody reported."""
+    """Tokens of one route. `answers_without_usage` are answers whose tokens nobody reported; cached and written
+    tokens are part of the input tokens."""
 
     answers: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     answers_without_usage: int = 0
+    cached_tokens: int = 0
+    cache_written_tokens: int = 0
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class CostReport:
     total: Decimal | None
     saved_by_batch: Decimal | None  # against the same tokens on-demand
     saved_by_dedup: Decimal | None  # against asking once per reference, by the mean cost of a document
+    saved_by_cache: Decimal | None  # against the same tokens read anew; below zero where writing cost more
     per_document: Decimal | None
     price_source: str | None
     unknown: tuple[str, ...]
@@ -63,6 +67,7 @@ def cost(
         total=_rounded(total),
         saved_by_batch=None if total is None or on_demand is None else _rounded(on_demand - total),
         saved_by_dedup=None if each is None else _rounded(each * max(0, references - documents)),
+        saved_by_cache=_rounded(_sum(_saved(used, prices[route], route) for route, used in usage.items())),
         per_document=_rounded(each),
         price_source=_source(prices),
         unknown=unknown,
@@ -85,18 +90,42 @@ def _unknown(usage: Mapping[Route, Usage], prices: Mapping[Route, Price | None])
         notes.append("the price table does not hold this model in this region")
     elif price is not None and price.batch_input is None and usage.get("batch", Usage()).answers:
         notes.append("the batch price of this model is unknown")
+    if any(_cache_is_unpriced(used, prices[route]) for route, used in usage.items()):
+        notes.append("the price of tokens in a prompt cache is unknown")
     return tuple(notes)
+
+
+def _cache_is_unpriced(used: Usage, price: Price | None) -> bool:
+    if price is None:
+        return False
+    read, written = price.cache_read is None, price.cache_write is None
+    return bool((used.cached_tokens and read) or (used.cache_written_tokens and written))
 
 
 def _money(used: Usage, price: Price | None, route: Route) -> Decimal | None:
     if not used.answers:
         return Decimal(0)
-    if price is None or used.answers_without_usage:
+    saved = _saved(used, price, route)
+    if price is None or used.answers_without_usage or saved is None:
         return None
     rate = rates(price, route)
     if rate["input"] is None or rate["output"] is None:
         return None
-    return (used.input_tokens * rate["input"] + used.output_tokens * rate["output"]) / _MILLION
+    return (used.input_tokens * rate["input"] + used.output_tokens * rate["output"]) / _MILLION - saved
+
+
+def _saved(used: Usage, price: Price | None, route: Route) -> Decimal | None:
+    """What reading from a prompt cache saved, less what writing to it cost more."""
+    if not (used.cached_tokens or used.cache_written_tokens):
+        return Decimal(0)
+    if price is None or _cache_is_unpriced(used, price):
+        return None
+    rate = rates(price, route)["input"]
+    if rate is None:
+        return None
+    read = used.cached_tokens * (1 - (price.cache_read or 0))
+    written = used.cache_written_tokens * ((price.cache_write or 1) - 1)
+    return (read - written) * rate / _MILLION
 
 
 def _sum(amounts: Iterable[Decimal | None]) -> Decimal | None:

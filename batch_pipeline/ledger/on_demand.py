@@ -69,7 +69,13 @@ def _still_open(row: dict[str, Any] | None, call: int) -> dict[str, Any]:
 
 
 def answered(
-    ledger: LedgerConnection, call: int, line: bytes, input_tokens: int | None, output_tokens: int | None
+    ledger: LedgerConnection,
+    call: int,
+    line: bytes,
+    input_tokens: int | None,
+    output_tokens: int | None,
+    cached_tokens: int = 0,
+    cache_written_tokens: int = 0,
 ) -> None:
     """The paid answer and its settlement, in one transaction."""
     with ledger.transaction():
@@ -81,8 +87,16 @@ def answered(
         row = _still_open(row, call)
         ledger.sql.execute(
             "update document set state = 'answered', answered_by_call = %s, input_tokens = %s, "
-            "output_tokens = %s where migration = %s and record_id = %s",
-            (call, input_tokens, output_tokens, row["migration"], row["record_id"]),
+            "output_tokens = %s, cached_tokens = %s, cache_written_tokens = %s where migration = %s and record_id = %s",
+            (
+                call,
+                input_tokens,
+                output_tokens,
+                cached_tokens,
+                cache_written_tokens,
+                row["migration"],
+                row["record_id"],
+            ),
         )
 
 

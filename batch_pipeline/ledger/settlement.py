@@ -24,6 +24,8 @@ class RecordOutcome:
     message: str | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
+    cached_tokens: int = 0
+    cache_written_tokens: int = 0
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def _write(
 ) -> None:
     ledger.sql.execute(
         "create temporary table outcome (record_id text primary key, kind text, code integer, message text, "
-        "input_tokens bigint, output_tokens bigint) on commit drop"
+        "input_tokens bigint, output_tokens bigint, cached_tokens bigint, cache_written_tokens bigint) on commit drop"
     )
     with ledger.sql.cursor() as cursor, cursor.copy("copy outcome from stdin") as copy:
         for outcome in outcomes:
@@ -90,12 +92,15 @@ def _write(
                     storable(outcome.message[:MESSAGE_LIMIT]) if outcome.message else None,
                     outcome.input_tokens,
                     outcome.output_tokens,
+                    outcome.cached_tokens,
+                    outcome.cache_written_tokens,
                 )
             )
     ledger.sql.execute(
         "update job_document j set outcome = case when o.kind is null then 'missing' "
         "when o.kind = 'answered' then 'answered' else 'error' end, "
-        "error_code = o.code, input_tokens = o.input_tokens, output_tokens = o.output_tokens "
+        "error_code = o.code, input_tokens = o.input_tokens, output_tokens = o.output_tokens, "
+        "cached_tokens = coalesce(o.cached_tokens, 0), cache_written_tokens = coalesce(o.cache_written_tokens, 0) "
         "from job_document k left join outcome o using (record_id) "
         "where k.job = %s and j.job = k.job and j.record_id = k.record_id and j.outcome is null",
         (job.id,),

@@ -9,7 +9,9 @@ nothing can be said. Parameters are looked at after create: what is wrong comes 
 import hashlib
 import json
 import os
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from shutil import copyfileobj
@@ -42,6 +44,7 @@ from batch_pipeline.providers.contract import (
     NotYetKnown,
     OutputFile,
     RecordCounts,
+    RefusedAnswer,
     ResultsGone,
     Totals,
 )
@@ -59,6 +62,8 @@ _CLOCK_SKEW: Final = timedelta(minutes=15)
 _READ_RETRIES: Final = 4
 _READ_SECONDS: Final = 60.0
 _PAID_SECONDS: Final = 300.0
+# A little under the hour a cache keeps a prompt since it was read last.
+_WARM_SECONDS: Final = 3000.0
 # Makes the SDK hand out an answer whose body is still to be read, as its `with_streaming_response` does.
 _UNREAD: Final = {"X-Stainless-Raw-Response": "stream"}
 
@@ -97,6 +102,9 @@ class AnthropicBatches:
     section: AnthropicProvider
     key: str
     _shards: dict[str, IO[bytes]] = field(default_factory=dict)  # job name -> its lines, until they are sent
+    _warmed: dict[str, float] = field(
+        default_factory=dict
+    )  # model -> when its prompt was written to the cache
     _first_ids: dict[str, str | None] = field(default_factory=dict)  # of ended batches, by batch id
 
     @property
@@ -125,7 +133,7 @@ class AnthropicBatches:
 
     @property
     def fingerprint(self) -> tuple[str, ...]:
-        return (_BATCHES,)
+        return (_BATCHES, *(["cache_prompt"] if self.section.cache_prompt else []))
 
     def preflight(self, model: str, planned: Mapping[str, int] | None) -> list[Check]:
         look = Preflight(
@@ -162,6 +170,7 @@ class AnthropicBatches:
         mark = job_mark(request.token, self.key)
         paid = self.client.with_options(max_retries=0, timeout=_PAID_SECONDS)
         with shard:
+            self._warm_cache(shard, request.model)
             shard.seek(0)
             lines = requests_in(shard)  # type: ignore[arg-type]
             with (
@@ -177,6 +186,28 @@ class AnthropicBatches:
         if not isinstance(made, MessageBatch) or not made.id:
             raise LostAnswer(f"job {request.name}: the answer names no job")
         return made.id
+
+    def _warm_cache(self, shard: IO[bytes], model: str) -> None:
+        """Records of a batch begin together, so the first would each write the prompt anew: one call without a
+        document and without an answer writes it before. A batch itself may not ask for no tokens.
+
+        It only saves: where it fails, the batch goes all the same.
+        """
+        warmed = self._warmed.get(model)
+        if not self.section.cache_prompt or (warmed and time.monotonic() - warmed < _WARM_SECONDS):
+            return
+        shard.seek(0)
+        asked = json.loads(next(requests_in(shard)).body)  # type: ignore[arg-type]
+        body = {
+            "model": model,
+            "max_tokens": 0,
+            "system": asked["system"],
+            "messages": [{"role": "user", "content": "-"}],
+        }
+        with suppress(TransientError, LostAnswer, RefusedAnswer), ERRORS.answering("warm-up of the cache"):
+            paid = self.client.with_options(max_retries=0, timeout=_PAID_SECONDS)
+            paid.post("/v1/messages", body=body, cast_to=Response)
+            self._warmed[model] = time.monotonic()
 
     def find(self, request: JobRequest, since: datetime, known: Collection[str] = ()) -> JobReport | None:
         """Among the batches of its time and number of records, by the ids in their results.

@@ -1,7 +1,8 @@
 """A document and a prompt -> the body a model takes, on either route, in its provider's dialect.
 
-Bodies hold no model id, no tools and no cache points: on Bedrock each of them fails every record of a
-batch job while the job itself ends as Completed (contracts/bedrock.md sections 2 and 4, F21, F25).
+Bodies hold no model id, no tools and, but for Anthropic's own API where a migration asks for it, no cache
+points: on Bedrock each of them fails every record of a batch job while the job itself ends as Completed
+(contracts/bedrock.md sections 2 and 4, F21, F25).
 """
 
 import re
@@ -46,6 +47,7 @@ class RequestBuilder:
     max_tokens: int
     temperature: Literal[0] | None = 0
     kind: Kind = "bedrock"
+    cache_prompt: bool = False
 
     def __post_init__(self) -> None:
         dialect = self.dialect
@@ -57,10 +59,13 @@ class RequestBuilder:
         dialect.check(self.text(""))
 
     @classmethod
-    def for_model(cls, model: str, prompt: str, max_tokens: int, kind: Kind = "bedrock") -> "RequestBuilder":
+    def for_model(
+        cls, model: str, prompt: str, max_tokens: int, kind: Kind = "bedrock", *, cache_prompt: bool = False
+    ) -> "RequestBuilder":
         """Temperature 0 wherever the model takes one at all."""
         cap = cap_of(model)
-        return cls(model, prompt, max_tokens, None if cap and not cap.takes_temperature else 0, kind)
+        temperature: Literal[0] | None = None if cap and not cap.takes_temperature else 0
+        return cls(model, prompt, max_tokens, temperature, kind, cache_prompt)
 
     @cached_property
     def dialect(self) -> Dialect:
@@ -92,4 +97,4 @@ class RequestBuilder:
 
     @property
     def _ask(self) -> Ask:
-        return Ask(self.prompt, self.max_tokens, self.temperature)
+        return Ask(self.prompt, self.max_tokens, self.temperature, self.cache_prompt)

@@ -13,7 +13,7 @@ from batch_pipeline.errors import ConfigurationError, TransientError
 from batch_pipeline.ledger import migrations
 from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.migration import Catalogue, Migration
-from batch_pipeline.provider_settings import ProviderSection
+from batch_pipeline.provider_settings import ProviderSection, caches_prompt
 from batch_pipeline.providers.capabilities import CAPABILITIES
 from batch_pipeline.providers.contract import BatchProvider
 from batch_pipeline.providers.registry import Setup, open_provider
@@ -101,7 +101,11 @@ class Context:
     def batch_requests(self) -> RequestBuilder:
         provider = self.migration.provider
         return RequestBuilder.for_model(
-            provider.model, self.task.prompt, provider.max_output_tokens, provider.kind
+            provider.model,
+            self.task.prompt,
+            provider.max_output_tokens,
+            provider.kind,
+            cache_prompt=caches_prompt(provider),
         )
 
     @property
@@ -112,7 +116,11 @@ class Context:
     def on_demand_requests(self) -> RequestBuilder:
         section = self.migration.on_demand_provider
         return RequestBuilder.for_model(
-            self.on_demand_model, self.task.prompt, section.max_output_tokens, section.kind
+            self.on_demand_model,
+            self.task.prompt,
+            section.max_output_tokens,
+            section.kind,
+            cache_prompt=caches_prompt(section),
         )
 
     @property

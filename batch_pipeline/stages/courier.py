@@ -44,6 +44,9 @@ _NOT_ABOUT_THE_DOCUMENT = frozenset({401, 402, 403, 404})
 _MOST_REFUSALS = 5
 _LEDGER_TRIES = 30
 
+# Input and output, and of the input: read from a prompt cache and written to one.
+_Tokens = tuple[int | None, int | None, int, int]
+
 
 @dataclass
 class _Pace:
@@ -193,7 +196,14 @@ class Courier:
             # the input is not kept: it may hold a whole file, and this process knows what it asked
             line = wrap(request.record_id, {}, output)
             entry = read(line)
-            tokens = (entry.input_tokens, entry.output_tokens) if isinstance(entry, Answer) else (None, None)
+            tokens: _Tokens = (None, None, 0, 0)
+            if isinstance(entry, Answer):
+                tokens = (
+                    entry.input_tokens,
+                    entry.output_tokens,
+                    entry.cached_tokens,
+                    entry.cache_written_tokens,
+                )
             self._keep(call, line, tokens)
             with self._lock:
                 self._answered += 1
@@ -223,7 +233,7 @@ class Courier:
                 migrations.hold(ledger, self._context.key, why)
         self._stop.set()
 
-    def _keep(self, call: int, line: bytes, tokens: tuple[int | None, int | None]) -> None:
+    def _keep(self, call: int, line: bytes, tokens: _Tokens) -> None:
         """Write a paid answer down, however often the database goes away meanwhile."""
         for attempt in range(_LEDGER_TRIES):
             try:

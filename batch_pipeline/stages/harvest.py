@@ -165,6 +165,8 @@ def _outcomes(
                 "answered",
                 input_tokens=entry.input_tokens,
                 output_tokens=entry.output_tokens,
+                cached_tokens=entry.cached_tokens,
+                cache_written_tokens=entry.cache_written_tokens,
             )
     yield from (error for record_id, error in errors.items() if record_id not in answered)
 

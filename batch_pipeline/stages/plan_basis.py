@@ -20,6 +20,7 @@ def plan_basis(context: Context) -> str:
         "on_demand_max_output_tokens": migration.on_demand_provider.max_output_tokens,
         "limits": context.limits.model_dump(),
         "prompt": context.batch_requests.prompt_version,
+        "cache_prompt": context.batch_requests.cache_prompt,
         "ocr": None if migration.ocr is None else migration.ocr.model_dump(),
         "person_files": migration.person_files,
         "reuse_identical_text": migration.reuse_identical_text,

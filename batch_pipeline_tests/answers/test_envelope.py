@@ -180,6 +180,25 @@ def test_an_answer_that_ended_inside_its_reasoning_says_nothing() -> None:
     assert (found.text, found.stop) == ("", "truncated")
 
 
+@pytest.mark.parametrize(
+    ("usage", "wanted"),
+    [
+        (CLAUDE_USAGE, (10, 3, 2)),
+        ({"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": 4}}, (10, 4, 0)),
+        ({"prompt_tokens": 10, "prompt_tokens_details": None}, (10, 0, 0)),
+        ({"inputTokens": 4, "cacheReadInputTokens": 6, "cacheWriteInputTokens": 0}, (10, 6, 0)),
+    ],
+    ids=["claude", "openai", "openai without details", "converse"],
+)
+def test_cached_tokens_are_part_of_the_input_wherever_a_provider_counts_them(
+    usage: dict[str, Any], wanted: tuple[int, int, int]
+) -> None:
+    output = {"content": [{"type": "text", "text": CV}], "stop_reason": "end_turn", "usage": usage}
+    found = read(wrap("cv-1", {}, output))
+    assert isinstance(found, Answer)
+    assert (found.input_tokens, found.cached_tokens, found.cache_written_tokens) == wanted
+
+
 def test_usage_that_is_not_reported_is_unknown_and_never_zero() -> None:
     """F28."""
     for usage in (

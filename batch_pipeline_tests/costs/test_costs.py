@@ -74,6 +74,27 @@ def test_an_unknown_batch_price_is_not_half_of_on_demand() -> None:
     assert found.unknown == ("the batch price of this model is unknown",)
 
 
+CACHED = replace(BATCH, cached_tokens=1_000_000, cache_written_tokens=500_000)
+
+
+def test_cached_tokens_have_prices_of_their_own() -> None:
+    """Of 2 M input tokens 1 M are read at a tenth and 0.5 M written at twice the batch price of 0.50 USD."""
+    haiku = price_of("claude-haiku-4-5", "anthropic")
+    found = cost({"batch": CACHED}, both(haiku), documents=1_000, references=1_000)
+    assert found.money == {"batch": Decimal("3.3000")}  # 0.05 + 0.50 + 0.25 + 2.50
+    assert found.saved_by_cache == Decimal("0.2000")
+    assert found.saved_by_batch == Decimal("3.3000")
+    loss = cost({"batch": replace(CACHED, cached_tokens=0)}, both(haiku), documents=1_000, references=1_000)
+    assert loss.saved_by_cache == Decimal("-0.2500"), "what is written and never read costs more"
+
+
+def test_cached_tokens_without_a_price_make_the_money_unknown() -> None:
+    found = cost({"batch": CACHED}, both(price_of(HAIKU)), documents=1_000, references=1_000)
+    assert found.money == {"batch": None}
+    assert found.saved_by_cache is None
+    assert found.unknown == ("the price of tokens in a prompt cache is unknown",)
+
+
 def test_nothing_asked_costs_nothing() -> None:
     found = cost({}, both(None), documents=0, references=0)
     assert found.total == Decimal("0.0000")
@@ -125,6 +146,24 @@ def test_listed_prices_are_those_of_the_public_price_data_on_both_routes(price: 
     halves = (batch.input_price * 1000, batch.output_price * 1000)
     known = halves != (price.on_demand_input, price.on_demand_output)
     assert (price.batch_input, price.batch_output) == (halves if known else (None, None))
+
+
+@pytest.mark.parametrize(
+    "price", [price for price in PRICES if price.cache_read is not None], ids=lambda price: price.model
+)
+@pytest.mark.parametrize("context", [None, {"processing": "batch"}], ids=["on demand", "batch"])
+def test_cached_tokens_cost_the_part_the_public_price_data_says(
+    price: Price, context: dict[str, str] | None
+) -> None:
+    def rate(**usage: int) -> Decimal:
+        asked = Asked(input_tokens=1000, **usage)
+        found = calc_price(asked, price.model, provider_id=price.kind, price_context=context)
+        return found.input_price
+
+    assert rate(cache_read_tokens=1000) == price.cache_read * rate()
+    if price.cache_write is not None:
+        written = rate(cache_write_tokens=1000, cache_write_1h_tokens=1000)
+        assert written == price.cache_write * rate()
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,11 @@ from batch_pipeline.providers.registry import Setup
 from batch_pipeline.providers.wire_lines import Request, split_lines
 from batch_pipeline.requests.bodies import RequestBuilder
 from batch_pipeline.settings import Settings
-from batch_pipeline_tests.providers.fakes.anthropic import KEY, MODEL, AnthropicSkin
+from batch_pipeline.stages.report import cost_report
+from batch_pipeline_tests.providers.fakes.anthropic import CACHED, KEY, MODEL, AnthropicSkin
 from batch_pipeline_tests.providers.fakes.core import Core
 from batch_pipeline_tests.providers.fakes.skin import running
+from batch_pipeline_tests.providers.migration_place import Place
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
 BODY = RequestBuilder.for_model(MODEL, "Answer in JSON.", 1000, "anthropic").text("Ada Example\nEngineer")
@@ -422,6 +424,37 @@ def test_no_key_is_a_setting_that_is_missing(core: Core, monkeypatch: pytest.Mon
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     with pytest.raises(ConfigurationError, match="ANTHROPIC_API_KEY"):
         provider("http://127.0.0.1:9")
+
+
+@pytest.mark.servers
+def test_a_prompt_is_written_to_the_cache_once_and_what_was_read_there_is_counted(
+    core: Core, tmp_path: Path, postgres_url: str
+) -> None:
+    with running(AnthropicSkin(), core) as url:
+        place = Place(AnthropicSkin(), core, url, tmp_path, postgres_url)
+        options = {"cache_prompt": True, "quotas": {"max_records_per_job": 3}}
+        key = place.migration(provider=options)
+        assert place.run(key) == "done"
+        place.assert_right(key)
+        place.assert_billed_once()
+        assert len(core.files["warmed"]) == 1
+        assert core.meter.single_calls == 0
+        with place.opened(key) as context:
+            figures = cost_report(context)
+    assert figures["batch_cached_input_tokens"] == 6 * CACHED
+    assert figures["batch_input_tokens"] > 6 * CACHED
+    assert "wrote the prompt to the cache" in figures["unknown"]
+
+
+def test_a_cache_that_cannot_be_warmed_keeps_no_batch_back(acme: AnthropicBatches, core: Core) -> None:
+    away = provider(str(acme.client.base_url), cache_prompt=True)
+    assert away.fingerprint != acme.fingerprint
+    core.faults.drop_answer = 1
+    assert sent(away) in core.jobs
+    assert core.meter.create_calls == 1
+    sent(away, "1")
+    sent(away, "2")
+    assert len(core.files["warmed"]) == 2, "lost once, then written for an hour"
 
 
 def _ready(url: str) -> bool:

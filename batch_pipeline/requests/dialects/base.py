@@ -17,6 +17,7 @@ class Ask:
     prompt: str
     max_tokens: int
     temperature: Literal[0] | None = 0
+    cache_prompt: bool = False
 
 
 class Dialect(ABC):

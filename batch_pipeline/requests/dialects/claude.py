@@ -31,7 +31,7 @@ class Claude(Dialect):
             **version,
             "max_tokens": ask.max_tokens,
             **(sampling(ask) if self._version else {}),
-            "system": ask.prompt,
+            "system": [_cached(ask.prompt)] if ask.cache_prompt else ask.prompt,
             "messages": [{"role": "user", "content": content}],
         }
 
@@ -44,6 +44,11 @@ class BedrockClaude(Claude):
 
     def check(self, body: dict[str, Any]) -> None:
         check_model_input(body, "InvokeModel")
+
+
+def _cached(prompt: str) -> dict[str, Any]:
+    """For an hour: a batch may well take longer than the usual five minutes."""
+    return {"type": "text", "text": prompt, "cache_control": {"type": "ephemeral", "ttl": "1h"}}
 
 
 def _block(file: FileBlock) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from batch_pipeline_tests.providers.fakes.core import INVENTED_ERROR, Ask, Core,
 
 MODEL: Final = "claude-haiku-4-5"
 KEY: Final = "sk-ant-of-the-fake"
+CACHED: Final = 100  # tokens of a prompt that was in the cache
 _ID: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _CREDIT: Final = "Your credit balance is too low to access the Anthropic API."
 _SAID: Final[Mapping[Refusal, tuple[int, str, str]]] = {
@@ -201,7 +202,9 @@ class _Api:
         if job.end == "failed":
             failed = [Result(ask.record_id, "refused", None, 400, "", INVENTED_ERROR) for ask in job.asks]
             return [_line(one, job) for one in failed]
-        return [_line(one, job) for one in reversed(job.results)]
+        warmed = self.core.files.get("warmed", [])
+        cached = {ask.record_id: CACHED for ask in job.asks if ask.prompt.system in warmed}
+        return [_line(one, job, cached.get(one.record_id, 0)) for one in reversed(job.results)]
 
     async def results(self, request: Request) -> Response:
         if denied := self._denied(request):
@@ -232,6 +235,10 @@ class _Api:
                 prompt = read_prompt(body)
             except (ValueError, KeyError, TypeError) as error:
                 return refuse("bad_request", str(error))
+            if body["max_tokens"] == 0:
+                # populates the cache, says nothing, and is no call a person waits for
+                self.core.files["warmed"] = [*self.core.files.get("warmed", []), prompt.system]
+                return JSONResponse(message(EngineAnswer("", "max_tokens", 1, 0)))
             return JSONResponse(message(self.core.answer(prompt)))
 
         return await self.core.single(request, accept, refuse)
@@ -250,10 +257,17 @@ def read_prompt(params: dict[str, Any]) -> PromptRequest:
     text = user["content"]
     if not isinstance(text, str):
         text = "\n".join(block["text"] for block in text if block["type"] == "text")
-    return PromptRequest(MODEL, params["system"], text, max_tokens=params["max_tokens"])
+    system = params["system"]
+    if not isinstance(system, str):
+        (block,) = system
+        if block["cache_control"] != {"type": "ephemeral", "ttl": "1h"} or block["type"] != "text":
+            raise ValueError("system.0.cache_control")
+        system = block["text"]
+    return PromptRequest(MODEL, system, text, max_tokens=params["max_tokens"])
 
 
-def message(answer: EngineAnswer) -> dict[str, Any]:
+def message(answer: EngineAnswer, cached: int = 0) -> dict[str, Any]:
+    """`cached` of its input tokens were read from a cache: they are counted beside the others."""
     return {
         "id": "msg_1",
         "type": "message",
@@ -263,9 +277,9 @@ def message(answer: EngineAnswer) -> dict[str, Any]:
         "stop_reason": "end_turn",
         "stop_sequence": None,
         "usage": {
-            "input_tokens": answer.input_tokens,
+            "input_tokens": answer.input_tokens - cached,
             "cache_creation_input_tokens": 0,
-            "cache_read_input_tokens": 0,
+            "cache_read_input_tokens": cached,
             "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0},
             "output_tokens": answer.output_tokens,
             "service_tier": "batch",
@@ -277,7 +291,7 @@ def _answered(record_id: str) -> Result:
     return Result(record_id, "answered", EngineAnswer("{}", "end_turn", 1, 1))
 
 
-def _line(result: Result, job: FakeJob) -> dict[str, Any]:
+def _line(result: Result, job: FakeJob, cached: int = 0) -> dict[str, Any]:
     shown: dict[str, Any]
     custom_id = job.stamp["ids"].get(result.record_id, f"00000000-{result.record_id}")
     if custom_id in job.stamp["wrong"]:
@@ -285,7 +299,7 @@ def _line(result: Result, job: FakeJob) -> dict[str, Any]:
         shown = {"type": "errored", "error": error_of("invalid_request_error", wrong)}
     elif result.kind == "answered":
         assert result.answer is not None
-        shown = {"type": "succeeded", "message": message(result.answer)}
+        shown = {"type": "succeeded", "message": message(result.answer, cached)}
     elif result.kind == "never_begun":
         shown = {"type": "canceled" if job.end == "cancelled" else "expired"}
     elif result.code == "credit":
