@@ -5,12 +5,9 @@ Cases are those of contracts/providers.md section 5, by number.
 
 import io
 import json
-import socket
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -43,6 +40,7 @@ from batch_pipeline_tests.providers.fakes.anthropic import CACHED, KEY, MODEL, A
 from batch_pipeline_tests.providers.fakes.core import Core
 from batch_pipeline_tests.providers.fakes.skin import running
 from batch_pipeline_tests.providers.migration_place import Place
+from batch_pipeline_tests.providers.silent_server import silent_server
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
 BODY = RequestBuilder.for_model(MODEL, "Answer in JSON.", 1000, "anthropic").text("Ada Example\nEngineer")
@@ -330,22 +328,6 @@ def test_wrong_parameters_are_errors_of_records_that_nobody_pays(acme: Anthropic
     found = lines_of(acme, acme.create(asked))
     assert isinstance(found[0], RecordError)
     assert (found[0].code, found[0].retryable) == ("400", False)
-
-
-@contextmanager
-def silent_server(answer: bytes | None) -> Iterator[str]:
-    """Takes one request, and answers these bytes or cuts the line."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            connection, _ = listener.accept()
-            connection.recv(65_536)
-            if answer is not None:
-                connection.sendall(answer)
-            connection.close()
-
-        threading.Thread(target=serve, daemon=True).start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 def test_a_refused_connection_is_no_doubt(core: Core) -> None:

@@ -6,10 +6,7 @@ Cases are those of contracts/providers.md section 5, by number.
 import io
 import json
 import logging
-import socket
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -30,6 +27,7 @@ from batch_pipeline.settings import Settings
 from batch_pipeline_tests.providers.fakes.core import Core
 from batch_pipeline_tests.providers.fakes.skin import running
 from batch_pipeline_tests.providers.fakes.vercel import KEY, MODEL, SECRET, VercelSkin
+from batch_pipeline_tests.providers.silent_server import silent_server
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
 BODY = RequestBuilder.for_model(MODEL, "Answer in JSON.", 1000, "vercel").text("Ada Example\nEngineer")
@@ -282,22 +280,6 @@ def test_an_answer_is_its_text_parts_together_without_what_was_thought(reason: A
 def test_what_is_no_result_goes_on_to_be_counted() -> None:
     for odd in (b"{", b"[]", b'{"id": 7}', b'{"id": "a", "status": "succeeded", "result": 1}'):
         assert our_line(odd) == odd
-
-
-@contextmanager
-def silent_server(answer: bytes | None) -> Iterator[str]:
-    """Takes one request, and answers these bytes or cuts the line."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            connection, _ = listener.accept()
-            connection.recv(65_536)
-            if answer is not None:
-                connection.sendall(answer)
-            connection.close()
-
-        threading.Thread(target=serve, daemon=True).start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 def test_a_refused_connection_is_no_doubt(core: Core, tmp_path: Path) -> None:
