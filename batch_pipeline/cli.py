@@ -326,15 +326,19 @@ def erase_person(key: str, source_id: str) -> None:
 @click.confirmation_option(
     prompt="Remove every row this migration brought? Once its answers are erased, reading them again is paid again."
 )
-def rollback(key: str) -> None:
+@click.option("--with-later", is_flag=True, help="And the rows of every later migration of its system.")
+def rollback(key: str, with_later: bool) -> None:
     """Remove exactly this migration's rows from the target database."""
-    from batch_pipeline.records.rollback import rollback as rollback_rows
-    from batch_pipeline.stages.load import target_of
+    from batch_pipeline.stages.rollback import rollback as take_out
 
     with _opened(key) as context:
-        removed = rollback_rows(context.settings.database_url.get_secret_value(), target_of(context))
-        migrations.mark_rolled_back(context.ledger, key)
-        _table("rows removed", removed)
+        done = take_out(context, with_later=with_later)
+        _table(f"rows removed, of {', '.join(done.keys)}", done.removed)
+        if done.kept_changes:
+            console.print(
+                f"{done.kept_changes} rows of earlier migrations keep the values it gave them: "
+                "run a file of the export they should have again"
+            )
 
 
 @cli.command()

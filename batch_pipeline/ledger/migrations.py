@@ -70,6 +70,32 @@ def rolled_back_at(ledger: LedgerConnection, key: str) -> datetime | None:
     return at
 
 
+_IMPORTED_BESIDE = """
+    with moment as (select migration, max(id) as id from event where kind = 'imported' group by 1)
+    select m.key from migration m join moment on moment.migration = m.key
+    join moment this on this.migration = %(key)s
+    where m.key <> %(key)s and m.rolled_back_at is null
+      and m.tenant = (select tenant from migration where key = %(key)s)
+      and coalesce(m.report -> 'target' ->> 'system', %(system)s) = %(system)s
+"""
+
+
+def imported_later(ledger: LedgerConnection, key: str, system: str) -> list[str]:
+    """Keys of this tenant and source system whose import came after this one's, the last one first."""
+    rows = ledger.sql.execute(
+        _IMPORTED_BESIDE + " and moment.id > this.id order by moment.id desc", {"key": key, "system": system}
+    )
+    return [row["key"] for row in rows]
+
+
+def imported_earlier(ledger: LedgerConnection, key: str, system: str) -> list[str]:
+    """Keys of this tenant and source system whose import came before this one's, the first one first."""
+    rows = ledger.sql.execute(
+        _IMPORTED_BESIDE + " and moment.id < this.id order by moment.id", {"key": key, "system": system}
+    )
+    return [row["key"] for row in rows]
+
+
 def standing(ledger: LedgerConnection, key: str) -> Standing:
     """Where the migration stands now, read in one statement."""
     row = ledger.sql.execute(

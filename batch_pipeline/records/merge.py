@@ -83,6 +83,18 @@ def remove_unstaged(connection: Connection, target: Target, tables: tuple[Table,
     return removed
 
 
+def take_over(connection: Connection, target: Target, tables: tuple[Table, ...], migration: str) -> None:
+    """Rows that `migration` brought become those of `target`."""
+    for table in tables:
+        if table.has_migration:
+            connection.execute(
+                sql.SQL(
+                    "UPDATE {table} t SET migration = %(migration)s WHERE {scope} AND t.migration = %(taken)s"
+                ).format(table=sql.Identifier(table.name), scope=_in_scope(table, "t")),
+                {**target.parameters, "taken": migration},
+            )
+
+
 def _write(connection: Connection, table: Table, target: Target) -> tuple[int, int]:
     """Insert and update what differs; return how many of each."""
     try:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from batch_pipeline.errors import OpenSums
+from batch_pipeline.errors import ConfigurationError, OpenSums
 from batch_pipeline.ledger import migrations
 from batch_pipeline.records.importing import import_migration
 from batch_pipeline.records.target import Target
@@ -20,14 +20,30 @@ class Imported:
 
 
 def target_of(context: Context) -> Target:
-    """Where the migration's rows go."""
+    """Where the migration's rows go.
+
+    Raises:
+        ConfigurationError: the file names another place than the one its rows are in.
+    """
     migration = context.migration
-    return Target(
+    target = Target(
         tenant=migration.tenant,
         source_system=str(migration.source.get("system", migration.source["kind"])),
         migration=migration.key,
         schema=migration.target.schema_name,
     )
+    before = migrations.report(context.ledger, context.key).get("target")
+    for name, field, now in (
+        ("schema", "target.schema", target.schema),
+        ("system", "source.system", target.source_system),
+    ):
+        if before and before[name] != now:
+            raise ConfigurationError(
+                f"{migration.key}.yaml: {field}",
+                now,
+                f"rows of this migration are in the database under {before[name]}: put the setting back",
+            )
+    return target
 
 
 def load(context: Context) -> Imported:
@@ -38,6 +54,8 @@ def load(context: Context) -> Imported:
     """
     target = target_of(context)
     url = context.settings.database_url.get_secret_value()
+    place = {"schema": target.schema, "system": target.source_system}
+    migrations.keep_report(context.ledger, context.key, {"target": place})
     report = import_migration(url, target, context.workspace)
     verified = verify(url, target, context.workspace)
     if not verified.passed:
