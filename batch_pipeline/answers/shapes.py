@@ -180,6 +180,8 @@ class Output(msgspec.Struct):
 
     def cached(self) -> tuple[int, int]:
         """Of the input tokens: read from a prompt cache, and written to one."""
+        if self.usageMetadata is not None:
+            return _count(self.usageMetadata.get("cachedContentTokenCount")) or 0, 0
         usage = self.usage or {}
         read = _first(usage, _READ)
         if read is None:

@@ -125,6 +125,11 @@ PRICES: Final[tuple[Price, ...]] = (
     _listed("gemini", "gemini-2.5-flash", "0.30", "2.50"),
     _listed("gemini", "gemini-3.1-flash-lite", "0.25", "1.50"),
     _listed("gemini", "gemini-3.5-flash", "1.50", "9.00", halved=False),
+    # the public data has one price for both of Google's services; Claude's on Vertex depends on the region
+    _listed("vertex", "gemini-2.5-flash-lite", "0.10", "0.40"),
+    _listed("vertex", "gemini-2.5-flash", "0.30", "2.50"),
+    _listed("vertex", "gemini-3.1-flash-lite", "0.25", "1.50"),
+    _listed("vertex", "gemini-3.5-flash", "1.50", "9.00", halved=False),
 )
 
 

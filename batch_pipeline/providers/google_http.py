@@ -5,7 +5,7 @@ error and counters, turns every body into its own classes and back, and cannot a
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -32,6 +32,7 @@ def connections() -> httpx.Client:
 
 Headers = Callable[[], Mapping[str, str]]
 Body = bytes | IO[bytes] | None
+Params = Mapping[str, str | Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class GoogleApi:
         method: str,
         path: str,
         *,
-        params: Mapping[str, str] | None = None,
+        params: Params | None = None,
         content: Body = None,
         seconds: float = READ_SECONDS,
         kind: str = "application/json",
@@ -65,7 +66,7 @@ class GoogleApi:
         with self._sent(method, path, params, content, seconds, kind) as response:
             return response.read()
 
-    def often(self, method: str, path: str, *, params: Mapping[str, str] | None = None) -> dict[str, Any]:
+    def often(self, method: str, path: str, *, params: Params | None = None) -> dict[str, Any]:
         """The JSON object of a call that may be repeated, tried a few times."""
         for attempt in range(1, _READ_ATTEMPTS):
             try:
@@ -79,7 +80,7 @@ class GoogleApi:
             time.sleep(min(0.5 * 2**attempt if pause is None else pause, _MAX_PAUSE))
         return json_object(self.once(method, path, params=params))
 
-    def pages(self, path: str, params: Mapping[str, str], items: str) -> Iterator[dict[str, Any]]:
+    def pages(self, path: str, params: Params, items: str) -> Iterator[dict[str, Any]]:
         """Every item of a list, page by page."""
         token = ""
         while True:
@@ -90,7 +91,7 @@ class GoogleApi:
                 return
 
     @contextmanager
-    def streamed(self, path: str, params: Mapping[str, str]) -> Iterator[httpx.Response]:
+    def streamed(self, path: str, params: Params) -> Iterator[httpx.Response]:
         """An answer that is read while it comes; a broken one raises NoAnswer where it breaks."""
         with self._sent("GET", path, params, None, READ_SECONDS, "") as response:
             yield response
@@ -100,7 +101,7 @@ class GoogleApi:
         self,
         method: str,
         path: str,
-        params: Mapping[str, str] | None,
+        params: Params | None,
         content: Body,
         seconds: float,
         kind: str,

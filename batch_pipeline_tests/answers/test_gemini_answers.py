@@ -91,6 +91,7 @@ def test_tokens_are_counted_or_unknown(
     """Bug case 15: counters that are not there are unknown, and no zero."""
     answer = found({**spoken([{"text": "{}"}]), **({"usageMetadata": usage} if usage is not None else {})})
     assert (answer.input_tokens, answer.output_tokens) == tokens
+    assert answer.cached_tokens == (usage or {}).get("cachedContentTokenCount", 0)
 
 
 def test_an_echo_has_the_digest_of_what_was_sent_however_it_is_written() -> None:

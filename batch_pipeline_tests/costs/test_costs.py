@@ -135,7 +135,7 @@ def test_a_price_of_one_provider_is_no_price_of_another() -> None:
 )
 def test_listed_prices_are_those_of_the_public_price_data_on_both_routes(price: Price) -> None:
     """Where the data knows no batch price it gives the on-demand one again: that is unknown, not equal."""
-    sells = {"gemini": "google"}.get(price.kind, price.kind)
+    sells = {"gemini": "google", "vertex": "google"}.get(price.kind, price.kind)
     asked = Asked(input_tokens=1000, output_tokens=1000)
     single = calc_price(asked, price.model, provider_id=sells)
     batch = calc_price(asked, price.model, provider_id=sells, price_context={"processing": "batch"})

@@ -9,12 +9,14 @@ from batch_pipeline_tests.providers.fakes.gemini import GeminiSkin
 from batch_pipeline_tests.providers.fakes.openai import OpenAISkin
 from batch_pipeline_tests.providers.fakes.skin import Skin
 from batch_pipeline_tests.providers.fakes.vercel import VercelSkin
+from batch_pipeline_tests.providers.fakes.vertex import VertexSkin
 
 SKINS: Final[Mapping[Kind, Callable[[], Skin]]] = {
     "openai": OpenAISkin,
     "anthropic": AnthropicSkin,
     "vercel": VercelSkin,
     "gemini": GeminiSkin,
+    "vertex": VertexSkin,
 }
 
 # Who answers single calls where a provider has none: a section that leads to the same fake.
