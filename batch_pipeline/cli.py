@@ -84,11 +84,16 @@ def up(folder: Path, port: int) -> None:
 def run(key: str) -> None:
     """Take one migration from its file to its end, without Dagster."""
     from batch_pipeline.stages.headless import run as run_headless
+    from batch_pipeline.stages.report import cost_report
 
     with TerminalProgress() as progress, _opened(key, progress) as context:
         outcome = run_headless(context)
         if outcome.step == "paused":
-            raise NeedsPerson(f"migration {key} is paused: `batch-pipeline resume {key}` goes on")
+            state = migrations.standing(context.ledger, key).state
+            cost = cost_report(context)["total_cost"]
+            raise NeedsPerson(
+                f"migration {key} is {state}, and has cost {cost} so far: `batch-pipeline resume {key}` goes on"
+            )
         _print_report(context)
 
 
@@ -365,8 +370,12 @@ def emulator(arguments: click.Context) -> None:
 
 
 def _print_report(context: Context) -> None:
+    from batch_pipeline.stages.finish import is_imported
+    from batch_pipeline.stages.report import cost_report
     from batch_pipeline.stages.summary import summary
 
+    if not is_imported(context):
+        cost_report(context)  # the figures of a migration at work move with every answer
     for title, rows in summary(context.ledger, context.key).items():
         _table(title, rows)
 

@@ -45,14 +45,14 @@ ADVICE: Final[dict[str, str]] = {
     "refused": "The model would not answer. Look at the file by hand, or name another model.",
     "filtered": "A content filter took the answer. Look at the file by hand, or name another model.",
     "provider_error": "The provider refused the request. `batch-pipeline status` shows its words.",
-    "no_json": "The answer was no JSON object. `batch-pipeline resume KEY --retry-failed` asks again.",
-    "ambiguous_json": "The answer was more than one object. `batch-pipeline resume KEY --retry-failed` asks again.",
-    "wrong_types": "The answer was not of the CV's shape. `batch-pipeline resume KEY --retry-failed` asks again.",
+    "no_json": "The answer was no JSON object. A new migration of this export asks again.",
+    "ambiguous_json": "The answer was more than one object. A new migration of this export asks again.",
+    "wrong_types": "The answer was not of the CV's shape. A new migration of this export asks again.",
     "invented": "The answer described a placeholder, not this person. Look at the file by hand.",
     "unreadable": "Nothing could be read, probably a poor scan. Name a model that sees, or ask for a text file.",
-    "attempts_exhausted": "Every attempt ended in a passing error. `batch-pipeline resume KEY --retry-failed`.",
+    "attempts_exhausted": "No attempt gave an answer: passing errors, or the job's time ran out. A new migration of this export asks again.",
     "cannot_be_shown": "The file cannot be shown to a model within its limits. Look at it by hand.",
-    "given_up": "A call's end was never seen and a person gave it up. `--retry-failed` asks again.",
+    "given_up": "A call's end was never seen and a person gave it up. A new migration of this export asks again.",
 }
 
 

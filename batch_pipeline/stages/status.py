@@ -21,6 +21,7 @@ class Status:
     documents: Settlement
     jobs: dict[str, int]
     rolled_back: bool
+    open_calls: int
     unaccounted: dict[str, int]  # files that somebody has to acknowledge
 
     @property
@@ -30,7 +31,11 @@ class Status:
             return "rolled back: none of its rows are in the database"
         if self.state == "erased":
             return self._done
-        parts = [self.state if self.step == "paused" else _WORDS[self.step]]
+        parts = [_WORDS[self.step]]
+        if self.state in {"paused", "cancelled"}:
+            parts = [f"{self.state}, what is under way goes on" if self.step == "wait" else self.state]
+        if self.open_calls:
+            parts.append(f"{self.open_calls} on-demand calls whose end was not seen yet: `run` tells")
         if self.documents.total:
             settled = self.documents.answered + self.documents.failed
             parts.append(f"{settled} of {self.documents.total} documents settled")
@@ -72,15 +77,17 @@ def status(ledger: LedgerConnection, key: str) -> Status | None:
         "select state, count(*) as n from job where migration = %s and state <> 'void' group by 1 order by 1",
         (key,),
     )
+    standing = migrations.standing(ledger, key)
     return Status(
         key=key,
         tenant=row["tenant"],
         state=row["state"],
-        step=migrations.standing(ledger, key).next_step(),
+        step=standing.next_step(),
         hold=row["hold"],
         documents=documents.settlement(ledger, key),
         jobs={job["state"]: job["n"] for job in jobs},
         rolled_back=migrations.rolled_back_at(ledger, key) is not None,
+        open_calls=standing.open_calls,
         unaccounted=unaccounted(ledger, key),
     )
 

@@ -15,9 +15,9 @@ def summary(ledger: LedgerConnection, key: str) -> Tables:
     raw, deduped = kept.get("raw_cvs", {}), kept.get("deduped_cvs", {})
     rows = raw.get("rows", {})
     attempts = ledger.sql.execute(
-        "select count(*) as jobs, coalesce(max(attempt), 0) as attempts from job "
-        "where migration = %s and state <> 'void'",
-        (key,),
+        "select count(*) as jobs, (select coalesce(max(attempts), 0) from document where migration = %(key)s) "
+        "as attempts from job where migration = %(key)s and state <> 'void'",
+        {"key": key},
     ).fetchone()
     assert attempts is not None
     tables: Tables = {

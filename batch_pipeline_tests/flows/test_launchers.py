@@ -103,6 +103,8 @@ def test_a_cancelled_migration_keeps_what_its_jobs_finished_and_can_go_on(bench:
         )
         said, _ = run.communicate(timeout=60)
     assert run.returncode == 3, said
+    assert f"migration {key} is cancelled, and has cost 0." in " ".join(said.split())
+    assert "has cost 0.0000 USD" not in said
     assert bench.statuses(key) == ["Stopped", "Stopped"]
     assert bench.documents(key) == {"answered": 24, "owed": 16}
     bench.faults()
