@@ -4,7 +4,7 @@ parse -> sums -> import -> sums -> imported -> erase -> erased. Once the ledger 
 erasing is left: answers that may already be gone are not read again.
 """
 
-from batch_pipeline.errors import NeedsPerson, WayOut
+from batch_pipeline.errors import LedgerConflict, NeedsPerson, WayOut
 from batch_pipeline.ledger import jobs, migrations
 from batch_pipeline.stages import sums
 from batch_pipeline.stages.context import Context
@@ -81,12 +81,12 @@ def erase_when_imported(context: Context) -> Erased:
     """Erase, unless the import is not verified.
 
     Raises:
-        OpenSums: the migration is not imported; nothing was touched.
+        LedgerConflict: the migration is not imported; nothing was touched.
     """
     if not is_imported(context):
-        sums.require(
-            context,
-            [sums.Sum("import", "migrations imported and verified = this migration", 0, 1)],
+        raise LedgerConflict(
+            f"migration {context.key} is not imported and verified, so nothing was erased: "
+            f"`batch-pipeline run {context.key}` takes it there and erases by itself"
         )
     return erase(context)
 

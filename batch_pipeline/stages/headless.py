@@ -95,6 +95,10 @@ def run(context: Context, sleep: Callable[[float], None] = time.sleep) -> Outcom
                 return Outcome(step)
             take(context, step, sleep)
             troubles = 0
+        except TerminalError as error:
+            if migrations.standing(context.ledger, context.key).hold is None:
+                raise
+            raise held(context) from error
         except (TransientError, LostAnswer):
             troubles += 1
             if troubles >= _MOST_TROUBLES:

@@ -58,9 +58,10 @@ def test_a_create_call_that_is_refused_leaves_no_upload_and_is_not_repeated(benc
         bench.rules(limits={"min_records_per_job": 10}, models={"unsupported": ["anthropic."]})
     # as where nobody may ask about the account: only the create call itself finds it out
     refused = bench.run(key, AWS_ENDPOINT_URL_STS="")
-    assert refused.code == 1, refused.said
+    assert refused.code == 3, refused.said
+    assert f"batch-pipeline resume {key}" in refused.said
     again = bench.run(key, AWS_ENDPOINT_URL_STS="")
-    assert again.code in {1, 3}, again.said
+    assert again.code == 3, again.said
     assert bench.jobs(key) == []
     assert bench.left(key) == []
     bench.faults()
