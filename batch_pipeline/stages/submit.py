@@ -19,7 +19,14 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 
-from batch_pipeline.errors import LedgerConflict, QuotaReached, TerminalError, TransientError
+from batch_pipeline.errors import (
+    LedgerConflict,
+    NeedsPerson,
+    QuotaReached,
+    TerminalError,
+    TransientError,
+    WayOut,
+)
 from batch_pipeline.ledger import documents, jobs, migrations
 from batch_pipeline.ledger.jobs import Job, Reservation
 from batch_pipeline.providers.contract import JobRequest, LostAnswer, NotYetKnown
@@ -109,9 +116,35 @@ def _adopt(context: Context, job: Job) -> bool:
     found = context.provider.find(job.request, since, jobs.ids_of_others(context.ledger, job))
     if found is None:
         return False
+    if job.sent_at is None:
+        _ask_about_a_job_of_another_ledger(context, job)
     jobs.mark_sent(context.ledger, job)
     jobs.accept(context.ledger, job, found.provider_id, adopted=True)
     return True
+
+
+def _ask_about_a_job_of_another_ledger(context: Context, job: Job) -> None:
+    """The provider knows a job that this ledger never sent: taking it over ends in erasing its answers.
+
+    Raises:
+        NeedsPerson: nobody has said yet that this ledger is the right one.
+    """
+    why = (
+        f"the provider has job {job.name} of {job.records} records, which this ledger never sent. Either the ledger "
+        "was put back from a backup, or DATABASE_URL names another database than before"
+    )
+    if migrations.hold_once(context.ledger, context.key, f"sent by another ledger: {job.name}", why):
+        raise NeedsPerson(
+            f"migration {context.key}: {why}",
+            (
+                WayOut("take the job over", "nothing is paid again", f"batch-pipeline resume {context.key}"),
+                WayOut(
+                    "go on with the ledger that sent it",
+                    "nothing is paid again",
+                    "export DATABASE_URL=<where it was>",
+                ),
+            ),
+        )
 
 
 def _give_up_outdated(context: Context, done: Submission) -> None:

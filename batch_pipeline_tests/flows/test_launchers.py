@@ -136,8 +136,9 @@ def test_another_machine_takes_over_without_the_first_ones_files(bench: Bench) -
     assert_paid_once(bench)
 
 
-def test_a_ledger_put_back_from_before_the_jobs_adopts_them(bench: Bench) -> None:
-    """A restored backup knows nothing of a job that runs: the provider is asked before each create."""
+def test_a_ledger_put_back_from_before_the_jobs_adopts_them_once_a_person_agrees(bench: Bench) -> None:
+    """A restored backup knows nothing of a job that runs: the provider is asked before each create. A database
+    that was named by mistake looks the same, and the right ledger's answers must not be erased from it."""
     bench.faults(jobs={"hold": ["InProgress"]})
     key, expected = bench.small()
     with bench.start("run", key) as run:
@@ -153,6 +154,11 @@ def test_a_ledger_put_back_from_before_the_jobs_adopts_them(bench: Bench) -> Non
     bench.forget_files(key)
     bench.rules(limits={"min_records_per_job": 10}, unknowns={"token_ttl_seconds": 0})
     bench.faults()
+    asked = bench.run(key)
+    assert asked.code == 3, asked.said
+    assert "which this ledger never sent" in " ".join(asked.said.split())
+    assert "DATABASE_URL names another database" in " ".join(asked.said.split())
+    assert bench.command("resume", key).code == 0
     done = bench.run(key)
     assert done.code == 0, done.said
     assert len(bench.jobs(key)) == 1
