@@ -142,7 +142,7 @@ GEMINI: Final = Capabilities(
     title="Gemini API batch",
     # inline requests alone: under 20 MB, and nothing is left that cannot be deleted
     limits=Limits(1, 10_000, 18 * MB, 50),
-    id_rule="key in the request's metadata",
+    id_rule="any text, a key in the request's metadata; by place where the API loses it",
     deadline="48 h, nothing is kept of a job that expires",
     retention="6 weeks",
     recovery="stamp",
@@ -163,7 +163,7 @@ VERTEX: Final = Capabilities(
     kind="vertex",
     title="Vertex AI batch prediction",
     limits=Limits(1, 200_000, 1 * GB, 4),
-    id_rule="labels: lower-case letters, digits, _ and -, at most 64",
+    id_rule="Claude: any text; Gemini: none, an answer is known by the request it repeats",
     deadline="72 h in the queue and 24 h of work, what is finished is kept",
     retention="your own bucket",
     recovery="stamp",
