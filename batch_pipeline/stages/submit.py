@@ -107,7 +107,7 @@ def _leave_in_doubt(context: Context, job: Job, seconds: float, done: Submission
     done.waiting = len(done.doubtful)
 
 
-def _adopt(context: Context, job: Job) -> bool:
+def _adopt(context: Context, job: Job, *, just_sent: bool = False) -> bool:
     """Take over the job that this very request started, if the provider knows one.
 
     Asked before every create call: a ledger put back from a backup may have forgotten that it sent it.
@@ -116,7 +116,7 @@ def _adopt(context: Context, job: Job) -> bool:
     found = context.provider.find(job.request, since, jobs.ids_of_others(context.ledger, job))
     if found is None:
         return False
-    if job.sent_at is None:
+    if job.sent_at is None and not just_sent:
         _ask_about_a_job_of_another_ledger(context, job)
     jobs.mark_sent(context.ledger, job)
     jobs.accept(context.ledger, job, found.provider_id, adopted=True)
@@ -334,10 +334,10 @@ def _send_one(context: Context, job: Job) -> None:
     try:
         provider_id = context.provider.create(job.request)
     except LostAnswer:
-        if not _adopt(context, job):
+        if not _adopt(context, job, just_sent=True):
             raise
     except TerminalError as error:
-        if _adopt(context, job):
+        if _adopt(context, job, just_sent=True):
             return
         _require_time_to_be_found(context, job)
         with context.ledger.transaction():
