@@ -103,6 +103,12 @@ class Migration(Section):
     source: dict[str, Any]
     provider: ProviderSection
     on_demand: OnDemand = OnDemand()
+    cascade: Annotated[
+        tuple[ProviderSection, ...],
+        Field(
+            max_length=8, description="models that are asked, in turn, what the one before failed to answer"
+        ),
+    ] = ()
     start: Start = Start()
     limits: Limits = Limits()
     ocr: Ocr | None = None
@@ -132,11 +138,42 @@ class Migration(Section):
         """Who answers single calls: the batch's provider where the file names no other."""
         return self.on_demand.provider or self.provider
 
+    def at_tier(self, tier: int) -> Self:
+        """The same migration asking the model of this tier alone, on both routes: 0 is `provider`, 1 the first of
+        the cascade.
+
+        Raises:
+            ConfigurationError: the cascade is not that long (any more).
+        """
+        if tier == 0:
+            return self
+        if tier > len(self.cascade):
+            raise ConfigurationError(
+                "cascade",
+                f"{len(self.cascade)} sections",
+                f"documents of migration {self.key} are at section {tier}: put it back until they have ended",
+            )
+        single = self.on_demand.model_copy(update={"model": None, "provider": None})
+        return self.model_copy(
+            update={"provider": self.cascade[tier - 1], "on_demand": single, "cascade": ()}
+        )
+
     @model_validator(mode="after")
     def _source_kind(self) -> Self:
         if "kind" not in self.source:
             raise ValueError("source.kind is missing: give one of csv_folder, greenhouse, lever, workable")
         return self
+
+    @field_validator("cascade")
+    @classmethod
+    def _takes_what_no_job_can_hold(cls, cascade: tuple[ProviderSection, ...]) -> tuple[ProviderSection, ...]:
+        for section in cascade:
+            if section.kind in BATCH_ALONE:
+                raise ValueError(
+                    f"{section.kind} answers batches alone, and a later model answers scans and small rests by "
+                    "single calls: give another provider, or name it as `provider`"
+                )
+        return cascade
 
     @model_validator(mode="after")
     def _single_calls(self) -> Self:
@@ -194,7 +231,7 @@ def _said(error: ErrorDetails) -> tuple[str, object, str]:
     value = "(not set)" if error["type"] == "missing" else error["input"]
     where = list(error["loc"])
     for at, part in enumerate(where):
-        if part == "provider" and where[at + 1 : at + 2] and where[at + 1] in KINDS:
+        if (part == "provider" or where[:at] == ["cascade"]) and where[at + 1 :] and where[at + 1] in KINDS:
             del where[at + 1]  # pydantic names which kind of section it read; the file does not
     if error["type"] == "unknown_kind":
         where.append("kind")

@@ -47,6 +47,7 @@ class Workspace:
 
     root: Path
     key: str
+    tier: int = 0  # whose requests `requests` holds: each model of a cascade is asked in its own words
 
     @property
     def folder(self) -> Path:
@@ -88,12 +89,21 @@ class Workspace:
     @property
     def requests(self) -> Path:
         """Every batch request as one JSON line, in record-id order."""
-        return self.folder / "requests.jsonl"
+        return self.folder / f"requests{self._of_tier}.jsonl"
 
     @property
     def request_lines(self) -> Path:
         """Where each request lies in `requests`: record id, offset, length, digest."""
-        return self.folder / "request_lines.parquet"
+        return self.folder / f"request_lines{self._of_tier}.parquet"
+
+    @property
+    def _of_tier(self) -> str:
+        return f"-{self.tier}" if self.tier else ""
+
+    def forget_later_requests(self) -> None:
+        """Requests to later models of a cascade are made when they are needed, from what is planned then."""
+        for path in [*self.folder.glob("request_lines-*.parquet"), *self.folder.glob("requests-*.jsonl")]:
+            path.unlink(missing_ok=True)
 
     @property
     def shards(self) -> Path:

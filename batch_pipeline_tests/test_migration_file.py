@@ -52,6 +52,9 @@ def test_the_smallest_file_takes_its_key_from_its_name(tmp_path: Path) -> None:
         ({"provider": {"kind": "openai", "model": "m", "base_url": "x"}}, "provider.base_url = 'x'"),
         ({"provider": {"kind": "vertex", "model": "m"}}, "provider.project"),
         ({"on_demand": {"provider": {"kind": "gemini", "modl": "m"}}}, "on_demand.provider.model"),
+        ({"cascade": [{"model": "m"}, {"kind": "openai"}]}, "cascade.1.model"),
+        ({"cascade": [{"kind": "acme", "model": "m"}]}, "cascade.0.kind = 'acme'"),
+        ({"cascade": [{"kind": "vercel", "model": "a/b"}]}, "vercel answers batches alone"),
     ],
 )
 def test_a_wrong_field_is_named_with_its_file(tmp_path: Path, change: dict[str, object], field: str) -> None:
@@ -129,6 +132,24 @@ def test_the_documented_file_is_valid_with_every_option_taken_in(tmp_path: Path)
     assert loaded.provider.kms_key_id == "alias/migrations"
     assert loaded.provider.quotas.max_records_per_job == 50000
     assert loaded.on_demand.model == "another-model"
+    assert [section.model for section in loaded.cascade] == ["a-better-model"]
+
+
+def test_the_documented_cascade_is_valid_and_asks_one_model_at_each_tier(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "migration-file.md").read_text()
+    block = page.split("```yaml\n", 3)[3].split("```", 1)[0]
+    content = yaml.safe_load(SMALLEST) | {"on_demand": {"model": "sees", "concurrency": 7}}
+    loaded = Migration.load(written(tmp_path, yaml.safe_dump(content | yaml.safe_load(block))))
+    assert loaded.at_tier(0) is loaded
+    later = loaded.at_tier(1)
+    assert later.provider == loaded.cascade[0]
+    assert (later.on_demand_provider, later.on_demand.model, later.on_demand.concurrency) == (
+        later.provider,
+        None,
+        7,
+    )
+    with pytest.raises(ConfigurationError, match="documents of migration acme-2026 are at section 2"):
+        loaded.at_tier(2)
 
 
 @pytest.mark.parametrize(

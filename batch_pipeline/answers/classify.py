@@ -20,6 +20,8 @@ CODE_OF: Final[dict[str, int]] = {
 }
 # The account's credit or budget is used up, in whatever words its provider said so: about no record at all.
 PAYMENT_REQUIRED: Final = 402
+# About the request itself: this model will always refuse it, and another one may not.
+BAD_INPUT: Final = frozenset({400, 413, 422})
 _RETRY: Final = frozenset({PAYMENT_REQUIRED, 408, 424, 429})
 
 

@@ -101,13 +101,13 @@ def fail_withdrawn(ledger: LedgerConnection, key: str) -> None:
     )
 
 
-def owed(ledger: LedgerConnection, key: str, route: Route) -> list[tuple[str, str]]:
-    """(record id, request digest) of what must still be sent, in record-id order."""
+def owed(ledger: LedgerConnection, key: str, route: Route, tier: int = 0) -> list[tuple[str, str]]:
+    """(record id, request digest) of what must still be sent to the model of this tier, in record-id order."""
     rows = ledger.sql.execute(
         "select record_id, request_digest from document where migration = %s and state = 'owed' "
         "and withdrawn_at is null "
-        'and route = %s order by record_id collate "C"',
-        (key, route),
+        'and route = %s and tier = %s order by record_id collate "C"',
+        (key, route, tier),
     )
     return [(str(row["record_id"]), str(row["request_digest"])) for row in rows]
 

@@ -29,6 +29,7 @@ class Reservation:
     bytes: int
     record_ids: Sequence[str]
     pause_seconds: float = 0.0  # before it may be sent
+    tier: int = 0  # which model of the cascade answers
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Job:
     counts: dict[str, Any] | None
     deadline: datetime | None
     ended_at: datetime | None
+    tier: int
 
     @property
     def request(self) -> JobRequest:
@@ -104,8 +106,8 @@ def reserve(ledger: LedgerConnection, key: str, reservations: Sequence[Reservati
                 )
             row = ledger.sql.execute(
                 "insert into job (migration, shard_digest, attempt, account, name, token, model, "
-                "invocation_type, input_uri, output_uri, timeout_hours, records, bytes, due_at) "
-                "values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, "
+                "invocation_type, input_uri, output_uri, timeout_hours, records, bytes, tier, due_at) "
+                "values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, "
                 "now() + make_interval(secs => %s)) returning id",
                 (
                     key,
@@ -121,6 +123,7 @@ def reserve(ledger: LedgerConnection, key: str, reservations: Sequence[Reservati
                     request.timeout_hours,
                     len(reservation.record_ids),
                     reservation.bytes,
+                    reservation.tier,
                     reservation.pause_seconds,
                 ),
             ).fetchone()
@@ -266,12 +269,12 @@ def due(ledger: LedgerConnection, key: str) -> list[Job]:
     )
 
 
-def found_no_room(ledger: LedgerConnection, key: str, seconds: float) -> bool:
-    """Whether a job of the migration ended for want of room in the last `seconds`."""
+def found_no_room(ledger: LedgerConnection, key: str, tier: int, seconds: float) -> bool:
+    """Whether a job of the migration to this tier's model ended for want of room in the last `seconds`."""
     row = ledger.sql.execute(
-        "select 1 from job where migration = %s and state = 'collected' and provider_status = 'NoRoom' "
+        "select 1 from job where migration = %s and tier = %s and state = 'collected' and provider_status = 'NoRoom' "
         "and ended_at > now() - make_interval(secs => %s) limit 1",
-        (key, seconds),
+        (key, tier, seconds),
     ).fetchone()
     return row is not None
 

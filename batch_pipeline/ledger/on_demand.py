@@ -21,11 +21,13 @@ class OwedCall:
     attempts: int
 
 
-def owed_calls(ledger: LedgerConnection, key: str) -> list[OwedCall]:
+def owed_calls(ledger: LedgerConnection, key: str, tier: int | None = None) -> list[OwedCall]:
+    """Calls to be made to the model of this tier; to any where none is given."""
     rows = ledger.sql.execute(
-        "select record_id, md5, request_digest, attempts from document where migration = %s "
-        "and state = 'owed' and route = 'on_demand' and withdrawn_at is null order by record_id collate \"C\"",
-        (key,),
+        "select record_id, md5, request_digest, attempts from document where migration = %(key)s "
+        "and state = 'owed' and route = 'on_demand' and withdrawn_at is null "
+        'and (tier = %(tier)s or %(tier)s::integer is null) order by record_id collate "C"',
+        {"key": key, "tier": tier},
     )
     return [OwedCall(**row) for row in rows]
 
@@ -39,19 +41,20 @@ def open_calls(ledger: LedgerConnection, key: str) -> list[tuple[int, str]]:
     return [(int(row["id"]), str(row["record_id"])) for row in rows]
 
 
-def intend(ledger: LedgerConnection, key: str, record_id: str, model: str) -> int:
-    """Write that a call is about to leave; return its id.
+def intend(ledger: LedgerConnection, key: str, record_id: str, model: str, tier: int = 0) -> int:
+    """Write that a call to the model of this tier is about to leave; return its id.
 
     Raises:
-        LedgerConflict: the record is not owed: a call for it would be a second payment.
+        LedgerConflict: the record is not owed there: a call for it would be a second payment.
     """
     with ledger.transaction():
         row = ledger.sql.execute(
-            "insert into on_demand_call (migration, record_id, attempt, model) "
-            "select migration, record_id, (select coalesce(max(attempt), 0) + 1 from on_demand_call c "
+            "insert into on_demand_call (migration, record_id, tier, attempt, model) "
+            "select migration, record_id, tier, (select coalesce(max(attempt), 0) + 1 from on_demand_call c "
             "where c.migration = d.migration and c.record_id = d.record_id), %s "
-            "from document d where migration = %s and record_id = %s and state = 'owed' for update returning id",
-            (model, key, record_id),
+            "from document d where migration = %s and record_id = %s and tier = %s and state = 'owed' "
+            "for update returning id",
+            (model, key, record_id, tier),
         ).fetchone()
         if row is None:
             raise LedgerConflict(f"migration {key}: record {record_id} is not owed; no call was made")
@@ -80,23 +83,16 @@ def answered(
     """The paid answer and its settlement, in one transaction."""
     with ledger.transaction():
         row = ledger.sql.execute(
-            "update on_demand_call set state = 'answered', ended_at = now(), line = %s where id = %s and state = 'intent' "
-            "returning migration, record_id",
-            (line, call),
+            "update on_demand_call set state = 'answered', ended_at = now(), line = %s, input_tokens = %s, "
+            "output_tokens = %s, cached_tokens = %s, cache_written_tokens = %s "
+            "where id = %s and state = 'intent' returning migration, record_id",
+            (line, input_tokens, output_tokens, cached_tokens, cache_written_tokens, call),
         ).fetchone()
         row = _still_open(row, call)
         ledger.sql.execute(
             "update document set state = 'answered', answered_by_call = %s, input_tokens = %s, "
-            "output_tokens = %s, cached_tokens = %s, cache_written_tokens = %s where migration = %s and record_id = %s",
-            (
-                call,
-                input_tokens,
-                output_tokens,
-                cached_tokens,
-                cache_written_tokens,
-                row["migration"],
-                row["record_id"],
-            ),
+            "output_tokens = %s where migration = %s and record_id = %s",
+            (call, input_tokens, output_tokens, row["migration"], row["record_id"]),
         )
 
 
@@ -156,14 +152,24 @@ def given_up(ledger: LedgerConnection, call: int) -> None:
         )
 
 
-def lines(ledger: LedgerConnection, key: str) -> Iterator[bytes]:
-    """The kept answers, a few at a time."""
+def models(ledger: LedgerConnection, key: str) -> list[str]:
+    """Models that gave a document its answer on this route."""
+    rows = ledger.sql.execute(
+        "select distinct c.model from on_demand_call c join document d on d.answered_by_call = c.id "
+        "where d.migration = %s order by 1",
+        (key,),
+    )
+    return [row["model"] for row in rows]
+
+
+def lines(ledger: LedgerConnection, key: str, model: str) -> Iterator[bytes]:
+    """The kept answers of one model that are their documents' own, a few at a time."""
     with ledger.transaction(), ledger.sql.cursor(name="on_demand_lines") as cursor:
         cursor.itersize = 200
         cursor.execute(
-            "select line from on_demand_call where migration = %s and state = 'answered' and line is not null "
-            "order by id",
-            (key,),
+            "select c.line from on_demand_call c join document d on d.answered_by_call = c.id "
+            "where c.migration = %s and c.model = %s and c.line is not null order by c.id",
+            (key, model),
         )
         for row in cursor:
             line = row["line"]

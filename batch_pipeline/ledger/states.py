@@ -23,7 +23,7 @@ TRANSITIONS: Final[frozenset[tuple[JobState, JobState]]] = frozenset(
     }
 )
 
-# `answered` is final: nothing leads out of it.
+# At one model `answered` is final: nothing leads out of it but a rise to the next one (`escalation.py`).
 DOCUMENT_TRANSITIONS: Final[frozenset[tuple[DocumentState, DocumentState]]] = frozenset(
     {
         ("owed", "sent"),

@@ -1,7 +1,7 @@
 """The flow as assets. Each reads as: open the migration, run the stage, say what came of it."""
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from batch_pipeline.orchestration.metadata import (
     figures,
     first_rows,
     job_table,
+    model_table,
     money,
 )
 from batch_pipeline.orchestration.partitions import MIGRATIONS
@@ -28,6 +29,7 @@ from batch_pipeline.records.shortfall import shortfalls
 from batch_pipeline.stages import sums
 from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.dedup import dedup
+from batch_pipeline.stages.escalate import escalate
 from batch_pipeline.stages.finish import (
     erase_when_imported,
     is_imported,
@@ -226,6 +228,7 @@ def on_demand_answers(
     **_COMMON,
     code_version=f"{_CODE} parser {CvTask().parser_version}",
     deps=[on_demand_answers],
+    output_required=False,
     kinds={"python", "pydantic"},
     metadata=columns.PARSED_CVS,
     check_specs=check_specs(
@@ -238,32 +241,52 @@ def on_demand_answers(
 )
 def parsed_cvs(
     context: dg.AssetExecutionContext, migration: MigrationsResource, bedrock_jobs: list[Job]
-) -> dg.MaterializeResult:
+) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
     """A validated CV per document, or why there is none.
 
-    CVs are in the JSON Resume format.     Whichever way an answer came, it is read the same; one that is cut off or invented is a failure,
-    never half a CV.
+    CVs are in the JSON Resume format. Whichever way an answer came, it is read the same; one that is cut off or invented is a failure,
+    never half a CV. What a model of a cascade failed to answer is owed to the next one: the run ends well
+    without a value, and the sensor `job_poller` sends it and reads all answers again.
     """
+    # what the block adds to the metadata must be there before anything is given
     with migration.open(context) as opened:
         _require_settled(opened, bedrock_jobs)
-        names = ("requests", "answers", "parsed", "final answers")
-        if is_imported(opened):
-            return _over(opened, *names)
-        have_files(opened)
-        parsed = parse(opened)
-        found = [*sums.answer_sums(opened), *sums.parsed_sums(opened)]
-        # an open sum is shown by its check, which ends the run before anything is imported
-        if all(one.closes for one in found):
-            stop_where_nothing_was_read(opened, parsed)
-        return dg.MaterializeResult(
-            metadata={
-                **comes_from("batch answers of", "bedrock_jobs"),
-                **comes_from("single answers of", on_demand_answers),
-                **figures(**vars(parsed)),
-                "dagster/row_count": parsed.parsed + parsed.failed,
-            },
+        given = _parsed(context, opened)
+    yield from given
+
+
+def _parsed(
+    context: dg.AssetExecutionContext, opened: Context
+) -> Sequence[dg.MaterializeResult | dg.AssetCheckResult]:
+    names = ("requests", "answers", "parsed", "final answers")
+    if is_imported(opened):
+        return [_over(opened, *names)]
+    have_files(opened)
+    parsed = parse(opened)
+    found = [*sums.answer_sums(opened), *sums.parsed_sums(opened)]
+    shown = {
+        **comes_from("batch answers of", "bedrock_jobs"),
+        **comes_from("single answers of", on_demand_answers),
+        **figures(**vars(parsed)),
+    }
+    # an open sum is shown by its check, which ends the run before anything is imported
+    if all(one.closes for one in found):
+        if gone_on := escalate(opened):
+            context.log_event(
+                dg.AssetObservation(
+                    context.asset_key,
+                    partition=opened.key,
+                    metadata={**shown, **figures(owed_to_the_next_model=gone_on)},
+                )
+            )
+            return _sums(found, *names)
+        stop_where_nothing_was_read(opened, parsed)
+    return [
+        dg.MaterializeResult(
+            metadata={**shown, "dagster/row_count": parsed.parsed + parsed.failed},
             check_results=_sums(found, *names),
         )
+    ]
 
 
 @dg.asset(
@@ -349,6 +372,7 @@ def cost_report(context: dg.AssetExecutionContext, migration: MigrationsResource
                 **comes_from("batch usage of", "bedrock_jobs"),
                 **comes_from("single calls of", on_demand_answers),
                 **money(costs),
+                **model_table(migrations.report(opened.ledger, opened.key)["cost_by_model"]),
             }
         )
 

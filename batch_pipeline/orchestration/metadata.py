@@ -38,6 +38,14 @@ def money(costs: Mapping[str, Any]) -> dict[str, Any]:
     return shown
 
 
+def model_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One row a model and route of the cost report."""
+    if not rows:
+        return {}
+    records = [dg.TableRecord({name.replace("_", " "): value for name, value in row.items()}) for row in rows]
+    return {"by model": dg.MetadataValue.table(records)}
+
+
 def comes_from(what: str, asset: dg.AssetsDefinition | str) -> dict[str, Any]:
     """A link to the page of the asset this one was made from."""
     return {what: dg.MetadataValue.asset(dg.AssetKey(asset) if isinstance(asset, str) else asset.key)}

@@ -147,21 +147,20 @@ def _goes_on(ledger: LedgerConnection, catalogue: Catalogue) -> Callable[[str, S
 
 
 class _Providers:
-    """The provider of each job's migration, made once a tick; clients are made once for all of them."""
+    """The provider of each job's migration and model, made once a tick; clients are made once for all of them."""
 
     def __init__(self, migration: MigrationsResource) -> None:
         self._settings = migration.settings()
         self._catalogue = migration.catalogue()
         self._aws = functools.cache(migration.aws)
-        self._made: dict[str, BatchProvider] = {}
+        self._made: dict[tuple[str, int], BatchProvider] = {}
 
     def __call__(self, job: Job) -> BatchProvider:
-        if job.migration not in self._made:
-            section = self._catalogue.load(job.migration).provider
-            self._made[job.migration] = open_provider(
-                Setup(section, self._settings, job.migration, self._aws)
-            )
-        return self._made[job.migration]
+        which = (job.migration, job.tier)
+        if which not in self._made:
+            section = self._catalogue.load(job.migration).at_tier(job.tier).provider
+            self._made[which] = open_provider(Setup(section, self._settings, job.migration, self._aws))
+        return self._made[which]
 
 
 def _observations(ledger: LedgerConnection, before: dict[int, Job]) -> list[dg.AssetObservation]:

@@ -36,11 +36,11 @@ def cancel(context: Context) -> Cancelled:
         for job in jobs.jobs(context.ledger, context.key, "intent"):
             if job.sent_at is None:
                 jobs.void(context.ledger, job)
-                context.provider.discard(job.name)
+                context.of(job).provider.discard(job.name)
         open_jobs = jobs.jobs(context.ledger, context.key, "accepted", "running")
         for job in open_jobs:
             assert job.provider_id is not None
-            context.provider.stop(job.provider_id)
+            context.of(job).provider.stop(job.provider_id)
     figures = cost_report(context)
     answers = sum(int(figures.get(f"{route}_answers", 0)) for route in ("batch", "on_demand"))
     return Cancelled(len(open_jobs), answers, str(figures["total_cost"]))

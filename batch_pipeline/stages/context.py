@@ -1,8 +1,8 @@
 """What every stage works with: one migration, its files, the ledger, the provider."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -12,6 +12,8 @@ from batch_pipeline.costs.prices import Price, Route, price_of
 from batch_pipeline.errors import ConfigurationError, TransientError
 from batch_pipeline.ledger import migrations
 from batch_pipeline.ledger.connection import LedgerConnection
+from batch_pipeline.ledger.escalation import highest_tier
+from batch_pipeline.ledger.jobs import Job
 from batch_pipeline.migration import Catalogue, Migration
 from batch_pipeline.provider_settings import ProviderSection, caches_prompt
 from batch_pipeline.providers.capabilities import CAPABILITIES
@@ -43,7 +45,7 @@ def silent(what: str, done: int, total: int | None) -> None:
 
 @dataclass(frozen=True)
 class Context:
-    """One migration at work."""
+    """One migration at work; of a cascade, at one of its models (`tier`)."""
 
     settings: Settings
     migration: Migration
@@ -52,10 +54,34 @@ class Context:
     progress: Progress = silent
     task: Task = _TASK
     aws: "Callable[[], AwsClients] | None" = None
+    tier: int = 0
 
     @property
     def key(self) -> str:
         return self.migration.key
+
+    @cached_property
+    def tiers(self) -> tuple["Context", ...]:
+        """The migration at each of its models, the file's provider first: provider, limits, requests and request
+        files of each follow its own section.
+
+        Raises:
+            ConfigurationError: documents are at a model that the file does not name any more.
+        """
+        last = max(len(self.migration.cascade), highest_tier(self.ledger, self.key))
+        return (self, *(self._at_tier(tier) for tier in range(1, last + 1)))
+
+    def _at_tier(self, tier: int) -> "Context":
+        return replace(
+            self,
+            migration=self.migration.at_tier(tier),
+            workspace=replace(self.workspace, tier=tier),
+            tier=tier,
+        )
+
+    def of(self, job: Job) -> "Context":
+        """The migration at the model that a job was sent to."""
+        return self.tiers[job.tier]
 
     @cached_property
     def provider(self) -> BatchProvider:
@@ -75,9 +101,9 @@ class Context:
     def _require_same_place(self, provider: BatchProvider) -> None:
         """What was sent lies where file and environment pointed then: another place would lose it."""
         row = self.ledger.sql.execute(
-            "select account, input_uri from job where migration = %s and state <> 'void' "
+            "select account, input_uri from job where migration = %s and tier = %s and state <> 'void' "
             "and (account <> %s or not starts_with(input_uri, %s)) limit 1",
-            (self.key, provider.account, provider.home),
+            (self.key, self.tier, provider.account, provider.home),
         ).fetchone()
         if row is not None:
             before = row["input_uri"].partition(f"/{self.key}/input/")[0]
@@ -128,14 +154,10 @@ class Context:
         """The dialect of the batch's bodies: on Bedrock the very word its API takes."""
         return self.batch_requests.dialect.name
 
-    @property
-    def prices(self) -> Mapping[Route, Price | None]:
-        """What the model of each route costs, as far as it is known."""
-        batch, single = self.migration.provider, self.migration.on_demand_provider
-        return {
-            "batch": price_of(batch.model, batch.kind) if batch.is_priced else None,
-            "on_demand": price_of(self.on_demand_model, single.kind) if single.is_priced else None,
-        }
+    def price(self, route: Route, model: str) -> Price | None:
+        """What a model costs at the provider of a route, as far as it is known."""
+        section = self.migration.provider if route == "batch" else self.migration.on_demand_provider
+        return price_of(model, section.kind) if section.is_priced else None
 
 
 @contextmanager

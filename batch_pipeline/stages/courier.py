@@ -80,7 +80,7 @@ class _Request:
 
 
 class Courier:
-    """Makes every owed call of a migration, a few at a time."""
+    """Makes every call that is owed to one model of a migration, a few at a time."""
 
     def __init__(self, context: Context, stop: threading.Event) -> None:
         self._context = context
@@ -96,8 +96,7 @@ class Courier:
         self._answered = 0
         self._refused = 0
 
-    def run(self) -> None:
-        owed = on_demand.owed_calls(self._context.ledger, self._context.key)
+    def run(self, owed: list[OwedCall]) -> None:
         done = 0
         most = self._context.migration.on_demand.concurrency
         with ThreadPoolExecutor(most) as pool, self._closing():
@@ -177,7 +176,7 @@ class Courier:
         model_input = self._dialect.for_sdk(request.model_input)
         self._pace.take(request.tokens)
         for busy in range(_MOST_BUSY_ANSWERS):
-            call = on_demand.intend(ledger, context.key, request.record_id, model)
+            call = on_demand.intend(ledger, context.key, request.record_id, model, context.tier)
             try:
                 output = self._provider.answer(model, self._dialect.name, model_input)
             except RefusedAnswer as error:
@@ -280,8 +279,10 @@ def main(key: str) -> int:
             open_context(Settings.from_environment(), key) as context,
             context.ledger.exclusive(f"calls of {key}"),
         ):
-            if not stop.is_set():
-                Courier(context, stop).run()
+            for here in context.tiers:
+                owed = on_demand.owed_calls(here.ledger, key, here.tier)
+                if owed and not stop.is_set():
+                    Courier(here, stop).run(owed)
     except BatchPipelineError as error:
         _say(error=str(error))
         return 1

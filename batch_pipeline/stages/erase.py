@@ -21,11 +21,7 @@ def erase(context: Context) -> Erased:
 
     Call only when the migration's sums close. Safe to repeat.
     """
-    sent = jobs.jobs(context.ledger, context.key)
-    certificate = context.provider.erase(
-        [job.provider_id for job in sent if job.provider_id is not None],
-        migrations.created_at(context.ledger, context.key),
-    )
+    certificate = _erase_everywhere(context)
     before = migrations.report(context.ledger, context.key).get("erased")
     if before and not certificate.listed:
         # erased by a run that was killed before it could say so: what that one listed and deleted stands
@@ -38,3 +34,23 @@ def erase(context: Context) -> Erased:
     files = context.workspace.erase()
     migrations.set_state(context.ledger, context.key, "erased")
     return Erased(certificate, answers, files)
+
+
+def _erase_everywhere(context: Context) -> ErasureCertificate:
+    """At the provider of every model, each place once: models of one provider may share it."""
+    providers = {(here.provider.account, here.provider.home): here.provider for here in context.tiers}
+    ids: dict[tuple[str, str], list[str]] = {place: [] for place in providers}
+    for job in jobs.jobs(context.ledger, context.key):
+        if job.provider_id is not None:
+            provider = context.of(job).provider
+            ids[provider.account, provider.home].append(job.provider_id)
+    since = migrations.created_at(context.ledger, context.key)
+    found = [provider.erase(ids[place], since) for place, provider in providers.items()]
+    return ErasureCertificate(
+        listed=sum(one.listed for one in found),
+        deleted=sum(one.deleted for one in found),
+        bytes=sum(one.bytes for one in found),
+        multipart_uploads_aborted=sum(one.multipart_uploads_aborted for one in found),
+        left=sum(one.left for one in found),
+        kept=tuple(dict.fromkeys(what for one in found for what in one.kept)),
+    )

@@ -34,7 +34,8 @@ def estimate(context: Context) -> dict[str, Any]:
         "input tokens of batch, estimated": tokens,
         "output tokens of batch, estimated": answers,
     }
-    price = context.prices["batch"]
+    price = context.price("batch", context.migration.provider.model)
+    figures |= _of_the_cascade(context, tokens / batch if batch else 0)
     if price is None:
         return {**figures, "cost, estimated": "unknown: the price table does not hold this model"}
     rate = rates(price, "batch")
@@ -42,3 +43,19 @@ def estimate(context: Context) -> dict[str, Any]:
         return {**figures, "cost, estimated": "unknown: no batch price of this model is known"}
     cost = (tokens * rate["input"] + answers * rate["output"]) / Decimal(1_000_000)
     return {**figures, "cost of batch, estimated": f"{cost:.2f} USD ({price.source}, {price.seen})"}
+
+
+def _of_the_cascade(context: Context, tokens: float) -> dict[str, Any]:
+    """How many go on nobody knows; what each of them costs at a later model can be said."""
+    said = {}
+    for here in context.tiers[1:]:
+        model = here.migration.provider.model
+        price = here.price("batch", model)
+        rate = rates(price, "batch") if price else {"input": None, "output": None}
+        if rate["input"] is None or rate["output"] is None:
+            each = "unknown"
+        else:
+            dollars = (Decimal(tokens) * rate["input"] + _ANSWER_TOKENS * rate["output"]) / Decimal(1_000_000)
+            each = f"{dollars:.4f} USD"
+        said[f"each CV that goes on to {model} in batch, estimated"] = each
+    return said

@@ -1,6 +1,7 @@
 """The last steps of a migration, in the order that never loses a paid answer.
 
-parse -> sums -> import -> sums -> imported -> erase -> erased. Once the ledger says `imported`, only
+parse -> sums -> import -> sums -> imported -> erase -> erased. Of a cascade, what a model failed to answer
+goes to the next one after the first sums, and everything is parsed again when that one has answered. Once the ledger says `imported`, only
 erasing is left: answers that may already be gone are not read again.
 """
 
@@ -9,6 +10,7 @@ from batch_pipeline.ledger import jobs, migrations
 from batch_pipeline.stages import sums
 from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.erase import Erased, erase
+from batch_pipeline.stages.escalate import escalate
 from batch_pipeline.stages.load import Imported, load
 from batch_pipeline.stages.parse import ParsedCvs, parse
 from batch_pipeline.stages.report import cost_report
@@ -19,16 +21,22 @@ def is_imported(context: Context) -> bool:
     return migrations.standing(context.ledger, context.key).state in {"imported", "erased"}
 
 
-def parse_and_check(context: Context) -> ParsedCvs | None:
-    """Parse every answer and require that each document has exactly one; None once imported."""
+def parse_and_check(context: Context) -> bool:
+    """Parse every answer and require that each document has exactly one.
+
+    Returns:
+        Whether these are the final ones: not, where some are owed to the next model of a cascade.
+    """
     if is_imported(context):
-        return None
+        return True
     parsed = parse(context)
     sums.require(
         context, [*sums.document_sums(context), *sums.answer_sums(context), *sums.parsed_sums(context)]
     )
+    if escalate(context):
+        return False
     stop_where_nothing_was_read(context, parsed)
-    return parsed
+    return True
 
 
 def stop_where_nothing_was_read(context: Context, parsed: ParsedCvs) -> None:
@@ -92,11 +100,13 @@ def erase_when_imported(context: Context) -> Erased:
 
 
 def finish(context: Context) -> None:
-    """All of it; safe to repeat after any crash."""
+    """All of it, unless something is owed to the next model first; safe to repeat after any crash."""
     with context.ledger.exclusive(f"files of {context.key}"):
-        if migrations.standing(context.ledger, context.key).state == "erased":
+        standing = migrations.standing(context.ledger, context.key)
+        if standing.state == "erased" or standing.next_step() in {"submit", "wait", "answer"}:
+            return  # another process took it to its end meanwhile, or to the next model
+        if not parse_and_check(context):
             return
-        parse_and_check(context)
         load_and_check(context)
         cost_report(context)
         erase_when_imported(context)

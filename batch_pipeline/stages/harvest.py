@@ -36,7 +36,7 @@ class Harvest:
 
 def harvest(context: Context) -> list[Harvest]:
     """Settle every ended job of the migration; hold the migration where going on would waste money."""
-    harvests = (_settle(context, job) for job in jobs.jobs(context.ledger, context.key, "ended"))
+    harvests = (_settle(context.of(job), job) for job in jobs.jobs(context.ledger, context.key, "ended"))
     return [one for one in harvests if one is not None]
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from batch_pipeline.errors import NeedsPerson, PreflightError, TerminalError, TransientError, WayOut
@@ -30,15 +30,22 @@ class Outcome:
 
 
 def checks(context: Context) -> list[Check]:
-    """Everything a paid call of this migration needs; both models first, for an unknown one is told by its id.
+    """Everything a paid call of this migration needs; all models first, for an unknown one is told by its id.
 
     Raises:
         ConfigurationError: a model, the bucket or the role is none that can be used.
     """
-    batch, single = context.batch_requests, context.on_demand_requests
-    found = context.provider.preflight(batch.model, context.limits.model_dump())
-    if context.on_demand_provider is not context.provider:
-        found += context.on_demand_provider.preflight(single.model, None)
+    models = [(here, here.batch_requests.model, here.on_demand_requests.model) for here in context.tiers]
+    found = []
+    for here, batch, single in models:
+        at_this = here.provider.preflight(batch, here.limits.model_dump())
+        if here.on_demand_provider is not here.provider:
+            at_this += here.on_demand_provider.preflight(single, None)
+        found += (
+            [replace(check, subject=f"cascade {here.tier}, {check.subject}") for check in at_this]
+            if here.tier
+            else at_this
+        )
     return found
 
 
@@ -174,13 +181,16 @@ def have_files(context: Context) -> None:
 
 
 def _wait(context: Context, sleep: Callable[[float], None]) -> None:
-    provider = context.provider  # settings that cannot work are no passing trouble of a poll
+    # settings that cannot work are no passing trouble of a poll
+    providers = {here.provider.account: here.provider for here in reversed(context.tiers)}
     open_jobs = jobs.jobs(context.ledger, context.key, "accepted", "running")
     # what waits for room waits for jobs of other migrations too, and nobody else may be asking
-    asked = open_jobs or jobs.open_jobs_like(
-        context.ledger, context.provider.account, context.migration.provider.model
-    )
-    found = poll(context.ledger, asked, lambda _: provider)
+    asked = open_jobs or [
+        job
+        for here in context.tiers
+        for job in jobs.open_jobs_like(context.ledger, here.provider.account, here.migration.provider.model)
+    ]
+    found = poll(context.ledger, asked, lambda job: providers[job.account])
     if found.troubles and not found.asked:
         raise TransientError(found.troubles[0])
     total = sum(job.records for job in open_jobs)

@@ -35,6 +35,7 @@ class ParsedCvs:
     reasons: Mapping[str, int]
     input_tokens: int
     output_tokens: int
+    models: Mapping[str, int]  # of `parsed`: by the model that answered
 
 
 def parse(context: Context) -> ParsedCvs:
@@ -65,13 +66,15 @@ def parse(context: Context) -> ParsedCvs:
         tokens[1] += settled.output_tokens
         context.progress("answers parsed", sum(statuses.values()), None)
     refused = _refused(context)
-    model = context.migration.provider.model
     write_rows(
-        (parsed_row(context.task, model, record_id, md5, failure) for record_id, md5, failure in refused),
+        (
+            parsed_row(context.task, model, record_id, md5, failure)
+            for record_id, md5, model, failure in refused
+        ),
         parsed_schema(context.task),
         fresh / "failed.parquet",
     )
-    reasons.update(failure.reason for _, _, failure in refused)
+    reasons.update(failure.reason for *_, failure in refused)
     reused = _write_reused(context, fresh / "reused.parquet")
     copied = _write_copies(context, fresh)
     shutil.rmtree(target, ignore_errors=True)
@@ -84,9 +87,15 @@ def parse(context: Context) -> ParsedCvs:
         reasons=dict(reasons),
         input_tokens=tokens[0],
         output_tokens=tokens[1],
+        models=_parsed_by(target),
     )
     migrations.keep_report(context.ledger, context.key, {"parsed_cvs": asdict(result)})
     return result
+
+
+def _parsed_by(folder: Path) -> dict[str, int]:
+    rows = pl.scan_parquet(folder / "*.parquet").filter(pl.col("status") == "parsed")
+    return dict(rows.group_by("model").len().sort("model").collect().iter_rows())
 
 
 def _write_reused(context: Context, out: Path) -> int:
@@ -141,13 +150,18 @@ _Source = tuple[str, Iterator[Line], dict[str, Expected], Callable[[bytes], str]
 def _sources(context: Context) -> Iterator[_Source]:
     for job in jobs.jobs(context.ledger, context.key, "collected", "imported"):
         expected = _expected(context, "answered_by_job = %s", job.id)
-        if expected and context.provider.capabilities.echoes_input:
-            yield job.model, _job_lines(context, job), expected, document_digest
-        elif expected:
-            yield job.model, _job_lines(context, job), _without_digest(expected), _not_echoed
-    calls = _expected(context, "answered_by_call is not null and %s", True)
-    if calls:
-        yield context.on_demand_model, _call_lines(context), _without_digest(calls), _not_echoed
+        if not expected:
+            continue
+        lines = _job_lines(context.of(job), job)
+        if context.of(job).provider.capabilities.echoes_input:
+            yield job.model, lines, expected, document_digest
+        else:
+            yield job.model, lines, _without_digest(expected), _not_echoed
+    for model in on_demand.models(context.ledger, context.key):
+        calls = _expected(
+            context, "answered_by_call in (select id from on_demand_call where model = %s)", model
+        )
+        yield model, _call_lines(context, model), _without_digest(calls), _not_echoed
 
 
 def _without_digest(expected: dict[str, Expected]) -> dict[str, Expected]:
@@ -169,15 +183,15 @@ def _job_lines(context: Context, job: Job) -> Iterator[Line]:
         yield from lines_of(context, file, sent)
 
 
-def _call_lines(context: Context) -> Iterator[Line]:
-    for line in on_demand.lines(context.ledger, context.key):
+def _call_lines(context: Context, model: str) -> Iterator[Line]:
+    for line in on_demand.lines(context.ledger, context.key, model):
         yield from iter_lines(io.BytesIO(line))
 
 
-def _refused(context: Context) -> list[tuple[str, str, Failure]]:
-    """Documents that failed before there was an answer to parse."""
+def _refused(context: Context) -> list[tuple[str, str, str, Failure]]:
+    """Documents that failed before there was an answer to parse, and the model that was to answer."""
     rows = context.ledger.sql.execute(
-        "select record_id, md5, reason, error_code from document where migration = %s and state = 'failed' and withdrawn_at is null "
+        "select record_id, md5, tier, reason, error_code from document where migration = %s and state = 'failed' and withdrawn_at is null "
         "order by record_id",
         (context.key,),
     )
@@ -185,6 +199,7 @@ def _refused(context: Context) -> list[tuple[str, str, Failure]]:
         (
             row["record_id"],
             row["md5"],
+            context.tiers[row["tier"]].migration.provider.model,
             Failure(row["reason"], f"code {row['error_code']}" if row["error_code"] is not None else None),
         )
         for row in rows

@@ -24,6 +24,8 @@ def plan_basis(context: Context) -> str:
         "ocr": None if migration.ocr is None else migration.ocr.model_dump(),
         "person_files": migration.person_files,
         "reuse_identical_text": migration.reuse_identical_text,
+        # absent where there is none: a plan of before the first cascade stays current
+        **({"cascade": [section.model_dump() for section in migration.cascade]} if migration.cascade else {}),
     }
     return hashlib.sha256(json.dumps(basis, sort_keys=True, default=str).encode()).hexdigest()
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from batch_pipeline.costs.prices import Route
-from batch_pipeline.costs.report import Usage, cost
+from batch_pipeline.costs.report import Usage, Used, cost
 from batch_pipeline.ledger import documents, migrations
 from batch_pipeline.stages.context import Context
 
@@ -33,44 +33,55 @@ FIGURES = (
 )
 
 
-def usage(context: Context) -> dict[Route, Usage]:
-    """Tokens by route, over every answer that was paid."""
+def used(context: Context) -> list[Used]:
+    """What every model answered on every route: each paid answer, of use or not."""
     rows = context.ledger.sql.execute(
         """
-        select 'batch' as route, input_tokens, output_tokens, cached_tokens, cache_written_tokens from job_document
-        where migration = %(key)s and outcome = 'answered'
-        union all
-        select 'on_demand', input_tokens, output_tokens, cached_tokens, cache_written_tokens from document
-        where migration = %(key)s and answered_by_call is not null
+        select tier, route, model, count(*)::integer as answers,
+          coalesce(sum(input_tokens), 0)::bigint as input_tokens,
+          coalesce(sum(output_tokens), 0)::bigint as output_tokens,
+          sum(cached_tokens)::bigint as cached, sum(cache_written_tokens)::bigint as written,
+          (count(*) filter (where input_tokens is null or output_tokens is null))::integer as without_usage
+        from (
+          select j.tier, 'batch' as route, j.model, d.input_tokens, d.output_tokens, d.cached_tokens,
+            d.cache_written_tokens
+          from job_document d join job j on j.id = d.job
+          where d.migration = %(key)s and d.outcome = 'answered'
+          union all
+          select tier, 'on_demand', model, input_tokens, output_tokens, cached_tokens, cache_written_tokens
+          from on_demand_call
+          where migration = %(key)s and state = 'answered'
+        ) answer group by tier, route, model order by tier, route, model
         """,
         {"key": context.key},
     )
-    sums: dict[Route, list[int]] = {}
-    for row in rows:
-        counted = sums.setdefault(row["route"], [0, 0, 0, 0, 0, 0])
-        counted[0] += 1
-        counted[1] += row["input_tokens"] or 0
-        counted[2] += row["output_tokens"] or 0
-        counted[3] += row["input_tokens"] is None or row["output_tokens"] is None
-        counted[4] += row["cached_tokens"]
-        counted[5] += row["cache_written_tokens"]
-    return {route: Usage(*counted) for route, counted in sums.items()}
+    return [
+        Used(
+            row["route"],
+            row["model"],
+            Usage(
+                row["answers"],
+                row["input_tokens"],
+                row["output_tokens"],
+                row["without_usage"],
+                row["cached"],
+                row["written"],
+            ),
+            context.tiers[row["tier"]].price(row["route"], row["model"]),
+            row["tier"],
+        )
+        for row in rows
+    ]
 
 
 def cost_report(context: Context) -> Mapping[str, Any]:
-    """Figures for people, kept in the ledger's report of the migration."""
-    used = usage(context)
+    """Figures for people, kept in the ledger's report of the migration; those of each model beside them."""
     asked = documents.settlement(context.ledger, context.key).total
     kept = migrations.report(context.ledger, context.key)
     references = kept.get("deduped_cvs", {}).get("cv_references", asked)
-    report = cost(
-        used,
-        context.prices,
-        documents=asked,
-        references=references,
-    )
+    report = cost(used(context), documents=asked, references=references)
     figures: dict[str, Any] = {}
-    for route, counted in used.items():
+    for route, counted in report.usage.items():
         figures |= {
             f"{route}_answers": counted.answers,
             f"{route}_input_tokens": counted.input_tokens,
@@ -84,17 +95,31 @@ def cost_report(context: Context) -> Mapping[str, Any]:
         "saved_by_batch_against_on-demand": _dollars(report.saved_by_batch),
         "saved_by_dedup_(estimate)": _dollars(report.saved_by_dedup),
         "saved_by_prompt_cache": _dollars(report.saved_by_cache),
-        "tokens_never_sent_(estimate)": _never_sent(used, asked, references),
+        "tokens_never_sent_(estimate)": _never_sent(report.usage, asked, references),
         "per_document": _dollars(report.per_document),
         "price_source": report.price_source or "none known",
         "unknown": "; ".join([*report.unknown, *_not_counted(context)]) or "nothing",
     }
-    migrations.keep_report(context.ledger, context.key, {"cost": figures})
+    by_model = [
+        {
+            "model": one.model,
+            "cascade": one.tier,
+            "route": one.route,
+            "answers": one.usage.answers,
+            "input_tokens": one.usage.input_tokens,
+            "output_tokens": one.usage.output_tokens,
+            "cached_input_tokens": one.usage.cached_tokens,
+            "cache_written_tokens": one.usage.cache_written_tokens,
+            "cost": _dollars(amount),
+        }
+        for one, amount in report.by_model
+    ]
+    migrations.keep_report(context.ledger, context.key, {"cost": figures, "cost_by_model": by_model})
     return figures
 
 
 def _not_counted(context: Context) -> list[str]:
-    if not context.batch_requests.cache_prompt:
+    if not any(here.batch_requests.cache_prompt for here in context.tiers):
         return []
     return ["what the calls cost that wrote the prompt to the cache before a batch (no CV, no answer)"]
 

@@ -94,6 +94,7 @@ def write_plan(context: Context) -> Plan:
 def plan_shards(context: Context) -> JsonlShards:
     """Plan, and make every document known to the ledger as owed; nothing is sent."""
     made = write_plan(context)
+    context.workspace.forget_later_requests()
     with context.ledger.transaction():
         new = ledger_documents.register(context.ledger, context.key, _planned(context, made))
         migrations.mark_planned(context.ledger, context.key)

@@ -36,6 +36,7 @@ from batch_pipeline.requests.shards import plan
 from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.harvest import Harvest, harvest
 from batch_pipeline.stages.job_lines import sent_in
+from batch_pipeline.stages.later_requests import have_requests
 
 # A full quota is looked at again after this long, or as soon as a job of the account ends.
 _QUOTA_PAUSE_SECONDS = 60.0
@@ -56,6 +57,7 @@ class Submission:
     waiting: int = 0
     moved_to_on_demand: int = 0
     doubtful: set[int] = field(default_factory=set)  # ids of intents nothing can be done about now
+    full: set[int] = field(default_factory=set)  # ids of intents there is no room for
 
 
 def submit(context: Context) -> Submission:
@@ -71,11 +73,12 @@ def submit(context: Context) -> Submission:
     with context.ledger.exclusive(f"jobs of {context.key}"):
         done.harvested = harvest(context)
         _resolve_doubts(context, done)
-        if not _may_send(context):
-            return done
-        _give_up_outdated(context, done)
-        _reserve_owed(context, done)
-        _send(context, done)
+        for here in context.tiers:
+            if not _may_send(context):
+                return done
+            _give_up_outdated(here, done)
+            _reserve_owed(here, done)
+            _send(here, done)
     if done.harvested or done.accepted or done.adopted or done.moved_to_on_demand:
         migrations.progressed(context.ledger, context.key)
     return done
@@ -89,7 +92,7 @@ def _may_send(context: Context) -> bool:
 def _resolve_doubts(context: Context, done: Submission) -> None:
     for job in jobs.jobs(context.ledger, context.key, "intent"):
         if job.sent_at is not None:
-            done.adopted += _adopt_or_wait(context, job, done)
+            done.adopted += _adopt_or_wait(context.of(job), job, done)
 
 
 def _adopt_or_wait(context: Context, job: Job, done: Submission) -> bool:
@@ -152,6 +155,8 @@ def _give_up_outdated(context: Context, done: Submission) -> None:
     again, unless the job turns out to exist."""
     now = (context.migration.provider.model, context.invocation_type)
     for job in jobs.jobs(context.ledger, context.key, "intent"):
+        if job.tier != context.tier:
+            continue
         if (job.model, job.invocation_type) == now or job.id in done.doubtful:
             continue
         if _adopt_or_wait(context, job, done):
@@ -201,9 +206,10 @@ def shard_digest(lines: pl.DataFrame) -> str:
 
 
 def _reserve_owed(context: Context, done: Submission) -> None:
-    owed = documents.owed(context.ledger, context.key, "batch")
+    owed = documents.owed(context.ledger, context.key, "batch", context.tier)
     if not owed:
         return
+    have_requests(context)
     lines = request_lines(context, [record_id for record_id, _ in owed])
     if lines["request_digest"].to_list() != [digest for _, digest in owed]:
         raise LedgerConflict(
@@ -215,13 +221,13 @@ def _reserve_owed(context: Context, done: Submission) -> None:
         left = lines[part.start : part.stop]["record_id"].to_list()
         done.moved_to_on_demand += documents.move_to_on_demand(context.ledger, context.key, left)
     tried = documents.tried_before(context.ledger, context.key, "batch")
-    full = jobs.found_no_room(context.ledger, context.key, _ROOM_PAUSE_SECONDS)
+    full = jobs.found_no_room(context.ledger, context.key, context.tier, _ROOM_PAUSE_SECONDS)
     least = _ROOM_PAUSE_SECONDS if full else 0.0
     reservations = [
         _reservation(context, lines[part.start : part.stop], tried, least) for part in planned.shards
     ]
     jobs.reserve(context.ledger, context.key, reservations)
-    done.reserved = len(reservations)
+    done.reserved += len(reservations)
 
 
 def _reservation(
@@ -253,6 +259,7 @@ def _reservation(
             least_pause,
             context.migration.limits.pause_seconds(max(tried.get(one, 0) for one in record_ids)),
         ),
+        tier=context.tier,
     )
 
 
@@ -277,7 +284,9 @@ def job_token(context: Context, name: str, digest: str, attempt: int) -> str:
 
 
 def _send(context: Context, done: Submission) -> None:
-    intents = jobs.due(context.ledger, context.key)
+    intents = [job for job in jobs.due(context.ledger, context.key) if job.tier == context.tier]
+    if intents:
+        have_requests(context)
     for number, job in enumerate(intents):
         context.progress("jobs sent", number, len(intents))
         if number and not _may_send(context):
@@ -316,7 +325,8 @@ def _must_be_looked_for_again(context: Context, job: Job, done: Submission) -> b
 def _wait(context: Context, intents: Sequence[Job], done: Submission) -> None:
     for job in intents:
         jobs.delay(context.ledger, job, _QUOTA_PAUSE_SECONDS)
-    done.waiting = len(done.doubtful | {job.id for job in intents})
+    done.full |= {job.id for job in intents}
+    done.waiting = len(done.doubtful | done.full)
 
 
 def _send_one(context: Context, job: Job) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from batch_pipeline.ledger import documents, migrations
+from batch_pipeline.ledger import documents, escalation, migrations
 from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.stages.report import FIGURES
 
@@ -48,6 +48,7 @@ def summary(ledger: LedgerConnection, key: str) -> Tables:
             "answered by an equal text": parsed.get("copied", 0),
             "failed": parsed["failed"],
             **{f"failed: {reason}": count for reason, count in parsed["reasons"].items()},
+            **_by_model(ledger, key, parsed.get("models", {})),
         }
     for failure in documents.failures(ledger, key):
         code = f" ({failure.code})" if failure.code is not None else ""
@@ -63,6 +64,13 @@ def summary(ledger: LedgerConnection, key: str) -> Tables:
         }
     if "cost" in kept:
         tables["cost"] = {name: kept["cost"][name] for name in FIGURES if name in kept["cost"]}
+    models = kept.get("cost_by_model", [])
+    if len({(one["model"], one["cascade"]) for one in models}) > 1:
+        tables["cost by model"] = {
+            f"{_named(one['model'], one['cascade'])}, {one['route']}": f"{one['answers']:,} answers, {one['input_tokens']:,} + "
+            f"{one['output_tokens']:,} tokens, {one['cost']}"
+            for one in models
+        }
     if "sums" in kept:
         tables["sums"] = {
             one["says"]: f"{one['left']} = {one['right']}" + ("" if one["left"] == one["right"] else " OPEN")
@@ -76,3 +84,22 @@ def summary(ledger: LedgerConnection, key: str) -> Tables:
             **{f"kept by the provider ({n})": what for n, what in enumerate(erased.get("kept", ()), start=1)},
         }
     return tables
+
+
+def _by_model(ledger: LedgerConnection, key: str, parsed: dict[str, int]) -> dict[str, int]:
+    """Which model read how many, and what it left to the next; nothing where one model read everything."""
+    risen = escalation.risen(ledger, key)
+    if len(parsed) < 2 and not risen:
+        return {}
+    return {
+        **{f"parsed by {model}": count for model, count in parsed.items()},
+        **{
+            f"left to the next by {_named(one.model, one.from_tier)}: {one.reason}": one.documents
+            for one in risen
+        },
+    }
+
+
+def _named(model: str, tier: int) -> str:
+    """One model may stand at several places of a cascade."""
+    return f"{model} (cascade {tier})" if tier else model

@@ -53,3 +53,7 @@ class Task(Protocol):
 
     def parse(self, text: str, stop: Stop) -> Parsed | Failure:
         """Read an answer. Never raises for any text."""
+
+    def is_of_the_model(self, reason: str) -> bool:
+        """Whether this failure says something about the model that answered, so that another one may do better;
+        the others say something about the document."""

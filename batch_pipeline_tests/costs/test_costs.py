@@ -8,32 +8,50 @@ from genai_prices import Usage as Asked
 from genai_prices import calc_price, data
 from genai_prices.types import ModelPrice
 
-from batch_pipeline.costs.prices import PRICES, Price, Route, price_of
-from batch_pipeline.costs.report import Usage, cost
+from batch_pipeline.costs.prices import PRICES, Price, price_of
+from batch_pipeline.costs.report import Usage, Used, cost
 
 HAIKU = "global.anthropic.claude-haiku-4-5-20251001-v1:0"
 BATCH = Usage(answers=1_000, input_tokens=2_000_000, output_tokens=1_000_000)
 
 
-def both(price: Price | None) -> dict[Route, Price | None]:
-    return {"batch": price, "on_demand": price}
+def batch(usage: Usage = BATCH, model: str = HAIKU) -> Used:
+    return Used("batch", model, usage, price_of(model))
+
+
+def on_demand(usage: Usage, model: str = HAIKU) -> Used:
+    return Used("on_demand", model, usage, price_of(model))
 
 
 def test_each_route_costs_what_its_own_model_costs() -> None:
-    used: dict[Route, Usage] = {"batch": BATCH, "on_demand": replace(BATCH, answers=10)}
-    sonnet = price_of("global.anthropic.claude-sonnet-4-5-20250929-v1:0")
-    found = cost(used, {"batch": price_of(HAIKU), "on_demand": sonnet}, documents=1_010, references=1_010)
+    ten = replace(BATCH, answers=10)
+    sonnet = "global.anthropic.claude-sonnet-4-5-20250929-v1:0"
+    found = cost([batch(), on_demand(ten, sonnet)], documents=1_010, references=1_010)
     assert found.money == {"batch": Decimal("3.5000"), "on_demand": Decimal("21.0000")}
-    unknown = cost(used, {"batch": price_of(HAIKU), "on_demand": None}, documents=1_010, references=1_010)
+    unknown = cost([batch(), on_demand(ten, "us.moonshot.kimi-k3-v1:0")], documents=1_010, references=1_010)
     assert unknown.total is None
-    assert unknown.unknown
+    assert unknown.unknown == ("the price table does not hold us.moonshot.kimi-k3-v1:0 in this region",)
+
+
+def test_models_of_a_cascade_are_counted_apart_and_summed_by_route() -> None:
+    lite = "amazon.nova-lite-v1:0"
+    few = Usage(answers=100, input_tokens=200_000, output_tokens=100_000)
+    found = cost([batch(few), batch(BATCH, lite)], documents=1_000, references=1_000)
+    assert [(one.model, amount) for one, amount in found.by_model] == [
+        (lite, Decimal("0.1800")),
+        (HAIKU, Decimal("0.3500")),
+    ]
+    assert found.usage == {"batch": Usage(1_100, 2_200_000, 1_100_000)}
+    assert found.money == {"batch": Decimal("0.5300")}
+    assert found.total == Decimal("0.5300")
+    unpriced = cost([batch(few, "us.moonshot.kimi-k3-v1:0"), batch()], documents=1_000, references=1_000)
+    assert dict(unpriced.money) == {"batch": None}
+    assert [amount for _, amount in unpriced.by_model] == [Decimal("3.5000"), None]
 
 
 def test_batch_costs_half_and_the_report_says_what_it_saved() -> None:
-    on_demand = Usage(answers=10, input_tokens=20_000, output_tokens=10_000)
-    found = cost(
-        {"batch": BATCH, "on_demand": on_demand}, both(price_of(HAIKU)), documents=1_010, references=2_020
-    )
+    single = Usage(answers=10, input_tokens=20_000, output_tokens=10_000)
+    found = cost([batch(), on_demand(single)], documents=1_010, references=2_020)
     assert found.money == {"batch": Decimal("3.5000"), "on_demand": Decimal("0.0700")}
     assert found.total == Decimal("3.5700")
     assert found.saved_by_batch == Decimal("3.5000")
@@ -44,12 +62,7 @@ def test_batch_costs_half_and_the_report_says_what_it_saved() -> None:
 
 def test_answers_without_usage_make_the_money_unknown_and_never_zero() -> None:
     """F28."""
-    found = cost(
-        {"batch": replace(BATCH, answers_without_usage=3)},
-        both(price_of(HAIKU)),
-        documents=1_000,
-        references=1_000,
-    )
+    found = cost([batch(replace(BATCH, answers_without_usage=3))], documents=1_000, references=1_000)
     assert found.money == {"batch": None}
     assert found.total is None
     assert found.saved_by_batch is None
@@ -57,9 +70,7 @@ def test_answers_without_usage_make_the_money_unknown_and_never_zero() -> None:
 
 
 def test_a_model_without_a_price_has_tokens_and_no_money() -> None:
-    found = cost(
-        {"batch": BATCH}, both(price_of("us.moonshot.kimi-k3-v1:0")), documents=1_000, references=1_000
-    )
+    found = cost([batch(BATCH, "us.moonshot.kimi-k3-v1:0")], documents=1_000, references=1_000)
     assert found.usage["batch"].input_tokens == 2_000_000
     assert found.total is None
     assert found.unknown == ("the price table does not hold this model in this region",)
@@ -69,7 +80,7 @@ def test_an_unknown_batch_price_is_not_half_of_on_demand() -> None:
     known = price_of(HAIKU)
     assert known is not None
     price = replace(known, batch_input=None, batch_output=None)
-    found = cost({"batch": BATCH}, both(price), documents=1_000, references=1_000)
+    found = cost([replace(batch(), price=price)], documents=1_000, references=1_000)
     assert found.total is None
     assert found.unknown == ("the batch price of this model is unknown",)
 
@@ -80,23 +91,24 @@ CACHED = replace(BATCH, cached_tokens=1_000_000, cache_written_tokens=500_000)
 def test_cached_tokens_have_prices_of_their_own() -> None:
     """Of 2 M input tokens 1 M are read at a tenth and 0.5 M written at twice the batch price of 0.50 USD."""
     haiku = price_of("claude-haiku-4-5", "anthropic")
-    found = cost({"batch": CACHED}, both(haiku), documents=1_000, references=1_000)
+    found = cost([Used("batch", "m", CACHED, haiku)], documents=1_000, references=1_000)
     assert found.money == {"batch": Decimal("3.3000")}  # 0.05 + 0.50 + 0.25 + 2.50
     assert found.saved_by_cache == Decimal("0.2000")
     assert found.saved_by_batch == Decimal("3.3000")
-    loss = cost({"batch": replace(CACHED, cached_tokens=0)}, both(haiku), documents=1_000, references=1_000)
+    unread = replace(CACHED, cached_tokens=0)
+    loss = cost([Used("batch", "m", unread, haiku)], documents=1_000, references=1_000)
     assert loss.saved_by_cache == Decimal("-0.2500"), "what is written and never read costs more"
 
 
 def test_cached_tokens_without_a_price_make_the_money_unknown() -> None:
-    found = cost({"batch": CACHED}, both(price_of(HAIKU)), documents=1_000, references=1_000)
+    found = cost([batch(CACHED)], documents=1_000, references=1_000)
     assert found.money == {"batch": None}
     assert found.saved_by_cache is None
     assert found.unknown == ("the price of tokens in a prompt cache is unknown",)
 
 
 def test_nothing_asked_costs_nothing() -> None:
-    found = cost({}, both(None), documents=0, references=0)
+    found = cost([], documents=0, references=0)
     assert found.total == Decimal("0.0000")
     assert found.per_document is None
 

@@ -17,10 +17,11 @@ from batch_pipeline.local.emulator.settings import EmulatorSettings, Phases
 from batch_pipeline.local.sample import SampleExpectation
 from batch_pipeline.local.stack import running_stack
 from batch_pipeline_tests.faults.points import Fault, Process
-from batch_pipeline_tests.flows.bench import Bench
+from batch_pipeline_tests.flows.bench import MODEL, Bench
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 CVS = 24  # 22 with text, in two jobs of eleven; two scans go on-demand
+CHEAP_MODEL = "us.amazon.nova-lite-v1:0"
 SMALLEST_JOB = 10
 LARGEST_JOB = 12
 _PHASES = Phases(submitted=0.05, validating=0.05, scheduled=0.05, in_progress=0.1, stopping=0.05)
@@ -62,11 +63,15 @@ class Outcome:
 
 
 class Harness:
-    """A running stack with an emulator whose clock is fast, and one small customer."""
+    """A running stack with an emulator whose clock is fast, and one small customer.
 
-    def __init__(self, bench: Bench, folder: Path) -> None:
+    With a cascade the first model cuts off more than half of its answers, so that a job of them goes to the next.
+    """
+
+    def __init__(self, bench: Bench, folder: Path, *, cascade: bool = False) -> None:
         self.bench = bench
         self._folder = folder
+        self._cascade = cascade
         self.export, self.expected = bench.sample(CVS)
 
     def count(self) -> list[Point]:
@@ -118,7 +123,14 @@ class Harness:
         self.bench.reset()
         self.bench.rules(limits={"min_records_per_job": SMALLEST_JOB})
         quotas = {"min_records": SMALLEST_JOB, "max_records_per_job": LARGEST_JOB}
-        return self.bench.migration(self.export, provider={"quotas": quotas})
+        if not self._cascade:
+            return self.bench.migration(self.export, provider={"quotas": quotas})
+        self.bench.faults(answers=[{"style": "truncated", "rate": 0.6, "models": ["amazon.nova-lite"]}])
+        return self.bench.migration(
+            self.export,
+            provider={"model": CHEAP_MODEL, "quotas": quotas},
+            cascade=[{"model": MODEL, "quotas": quotas}],
+        )
 
     def _log(self) -> Path:
         return self._folder / f"points-{uuid.uuid4().hex}"
@@ -187,7 +199,9 @@ class Harness:
 
 
 @contextmanager
-def harness(set_variable: Callable[[str, str], None] = os.environ.__setitem__) -> Iterator[Harness]:
+def harness(
+    set_variable: Callable[[str, str], None] = os.environ.__setitem__, *, cascade: bool = False
+) -> Iterator[Harness]:
     """Everything a kill needs, below a folder of its own; all of it is gone afterwards.
 
     The emulator runs in this process and reads the S3 server's address from its environment.
@@ -198,7 +212,8 @@ def harness(set_variable: Callable[[str, str], None] = os.environ.__setitem__) -
             for variable, value in stack.environment.items():
                 set_variable(variable, value)
             with running_emulator(EmulatorSettings(port=0, phases=_PHASES)) as emulator:
-                yield Harness(Bench(stack, folder / "customers", address=emulator.url), folder)
+                bench = Bench(stack, folder / "customers", address=emulator.url)
+                yield Harness(bench, folder, cascade=cascade)
 
 
 def spread(points: Sequence[Point]) -> list[Point]:

@@ -26,7 +26,9 @@ def plan(ledger: LedgerConnection, names: Iterable[str], route: Route = "batch",
     return documents.register(ledger, key, planned.values())
 
 
-def reservation(name: str, records: Sequence[str], attempt: int = 1, account: str = ACCOUNT) -> Reservation:
+def reservation(
+    name: str, records: Sequence[str], attempt: int = 1, account: str = ACCOUNT, tier: int = 0
+) -> Reservation:
     return Reservation(
         shard_digest=name,
         attempt=attempt,
@@ -42,6 +44,7 @@ def reservation(name: str, records: Sequence[str], attempt: int = 1, account: st
         ),
         bytes=100,
         record_ids=[f"r-{record}" for record in records],
+        tier=tier,
     )
 
 

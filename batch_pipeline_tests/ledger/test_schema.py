@@ -56,6 +56,37 @@ def test_an_older_ledger_keeps_its_rows(postgres_url: str) -> None:
     assert [row["name"] for row in applied] == [name for name, _ in versions()]
 
 
+def test_what_a_call_used_stays_with_it_when_an_older_ledger_is_brought_forward(postgres_url: str) -> None:
+    earlier = [version for version in versions() if version[0] < "m007"]
+    with connect(postgres_url) as old:
+        old.execute(f"create schema {SCHEMA}".encode())
+        old.execute(f"set search_path to {SCHEMA}".encode())
+        old.execute(
+            "create table schema_version (name text primary key, applied_at timestamptz default now())"
+        )
+        for name, statements in earlier:
+            old.execute(statements.encode())
+            old.execute("insert into schema_version values (%s)", (name,))
+        old.execute("insert into migration (key, tenant, file_digest) values ('acme', 'acme', 'd')")
+        old.execute(
+            "insert into document (migration, record_id, md5, request_digest, route, state) "
+            "values ('acme', 'r-a', 'm', 'd', 'on_demand', 'sent')"
+        )
+        old.execute(
+            "insert into on_demand_call (migration, record_id, attempt, model) values ('acme', 'r-a', 1, 'm')"
+        )
+        old.execute("update on_demand_call set state = 'answered'")
+        old.execute(
+            "update document set state = 'answered', answered_by_call = 1, input_tokens = 7, output_tokens = 5, "
+            "cached_tokens = 3, cache_written_tokens = 2"
+        )
+    with LedgerConnection.open(postgres_url) as ledger:
+        rows = ledger.sql.execute(
+            "select tier, input_tokens, output_tokens, cached_tokens, cache_written_tokens from on_demand_call"
+        ).fetchall()
+    assert [tuple(row.values()) for row in rows] == [(0, 7, 5, 3, 2)]
+
+
 def test_a_ledger_of_a_newer_program_is_refused(postgres_url: str) -> None:
     with LedgerConnection.open(postgres_url) as ledger:
         ledger.sql.execute("insert into schema_version (name) values ('m999_from_the_future')")

@@ -185,7 +185,7 @@ def test_a_call_is_answered_refused_unsent_or_given_up_once(ledger: LedgerConnec
         with pytest.raises(LedgerConflict, match="has ended already"):
             on_demand.unsent(ledger, call)
     assert states(ledger) == expected
-    assert list(on_demand.lines(ledger, KEY)) == [b"{}"]
+    assert list(on_demand.lines(ledger, KEY, "m")) == [b"{}"]
     assert (on_demand.erase_lines(ledger, KEY), on_demand.erase_lines(ledger, KEY)) == (1, 0)
 
 

@@ -19,6 +19,7 @@ from psycopg import sql
 from batch_pipeline.errors import LedgerConflict
 from batch_pipeline.ledger import documents, jobs, migrations, on_demand
 from batch_pipeline.ledger.connection import LedgerConnection
+from batch_pipeline.ledger.escalation import Unusable, escalate
 from batch_pipeline.ledger.jobs import Job
 from batch_pipeline.ledger.settlement import RecordOutcome, settle
 from batch_pipeline.local.postgres import EmbeddedPostgres
@@ -27,11 +28,12 @@ from batch_pipeline_tests.ledger.rows import plan, report, reservation
 pytestmark = pytest.mark.servers
 
 MOST_ATTEMPTS = 3
+LAST_TIER = 2
 KINDS: st.SearchStrategy[Any] = st.sampled_from(["answered", "permanent", "retryable", "missing"])
 
 
 class LedgerMachine(RuleBasedStateMachine):
-    """The model is a count of what a provider was paid: answers per record, and answers kept."""
+    """The model is a count of what was paid: answers per record and model of the cascade, and answers kept."""
 
     url = ""
 
@@ -43,7 +45,9 @@ class LedgerMachine(RuleBasedStateMachine):
         self.names = 0
         self.shards = 0
         self.calls: dict[int, str] = {}
-        self.answers: dict[str, int] = {}
+        self.answers: dict[tuple[str, int], int] = {}
+        self.tiers: dict[str, int] = {}
+        self.left: set[tuple[str, int]] = set()
 
     def teardown(self) -> None:
         self.ledger.close()
@@ -58,15 +62,33 @@ class LedgerMachine(RuleBasedStateMachine):
     def plan_more(self, count: int, route: Any) -> None:
         names = [f"{self.key}{number}" for number in range(self.names, self.names + count)]
         self.names += count
+        self.tiers |= {f"r-{name}": 0 for name in names}
         assert plan(self.ledger, names, route, self.key) == count
         assert plan(self.ledger, names, route, self.key) == 0
 
-    @rule(share=st.integers(1, 5))
-    def reserve(self, share: int) -> None:
-        owed = [self._name(record) for record, _ in documents.owed(self.ledger, self.key, "batch")][:share]
+    def _owed(self, tier: int) -> list[str]:
+        return [self._name(record) for record, _ in documents.owed(self.ledger, self.key, "batch", tier)]
+
+    def _answered(self, record: str) -> None:
+        at = (record, self.tiers[record])
+        self.answers[at] = self.answers.get(at, 0) + 1
+
+    @rule(share=st.integers(1, 5), tier=st.integers(0, LAST_TIER))
+    def reserve(self, share: int, tier: int) -> None:
+        owed = self._owed(tier)[:share]
         if owed:
             self.shards += 1
-            jobs.reserve(self.ledger, self.key, [reservation(f"{self.key}{self.shards}", owed)])
+            jobs.reserve(self.ledger, self.key, [reservation(f"{self.key}{self.shards}", owed, tier=tier)])
+
+    @rule(tier=st.integers(0, LAST_TIER), other=st.integers(0, LAST_TIER))
+    def send_to_a_model_it_is_not_at(self, tier: int, other: int) -> None:
+        owed = self._owed(tier)[:1]
+        if owed and tier != other:
+            wrong = reservation(f"{self.key}w{tier}{other}", owed, tier=other)
+            with pytest.raises(psycopg.errors.CheckViolation):
+                jobs.reserve(self.ledger, self.key, [wrong])
+            with pytest.raises(LedgerConflict):
+                on_demand.intend(self.ledger, self.key, f"r-{owed[0]}", "m", other)
 
     @rule(pick=st.integers(0, 9))
     def reserve_what_is_not_owed(self, pick: int) -> None:
@@ -119,7 +141,7 @@ class LedgerMachine(RuleBasedStateMachine):
         assert first.requested == first.answered + first.permanent + first.retryable + first.missing
         for record, kind in kinds.items():
             if kind == "answered":
-                self.answers[record] = self.answers.get(record, 0) + 1
+                self._answered(record)
 
     @rule(end=st.sampled_from(["answered", "refused", "later", "unsent", "given_up", "crash"]))
     def call(self, end: str) -> None:
@@ -127,11 +149,11 @@ class LedgerMachine(RuleBasedStateMachine):
         if not owed:
             return
         record = owed[0].record_id
-        call = on_demand.intend(self.ledger, self.key, record, "m")
+        call = on_demand.intend(self.ledger, self.key, record, "m", self.tiers[record])
         match end:
             case "answered":
                 on_demand.answered(self.ledger, call, b"{}", 1, 1)
-                self.answers[record] = self.answers.get(record, 0) + 1
+                self._answered(record)
             case "refused":
                 on_demand.refused(self.ledger, call, 400, "no", 0)
             case "later":
@@ -151,19 +173,64 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @rule()
     def move_the_rest(self) -> None:
-        owed = [record for record, _ in documents.owed(self.ledger, self.key, "batch")][:1]
+        owed = [f"r-{name}" for name in self._owed(0)[:1]]
         documents.move_to_on_demand(self.ledger, self.key, owed)
 
     @rule()
     def retry_failed(self) -> None:
         documents.retry_failed(self.ledger, self.key)
 
+    @rule(data=st.data(), crash=st.booleans())
+    def find_answers_of_no_use(self, data: st.DataObject, crash: bool) -> None:
+        """Of any documents, whatever they are at: only what can rise does, and once."""
+        record_ids = (
+            data.draw(st.lists(st.sampled_from(sorted(self.tiers)), unique=True)) if self.tiers else []
+        )
+        rows = self.ledger.sql.execute(
+            "select record_id from document where migration = %s and record_id = any(%s) and tier < %s "
+            "and (state = 'answered' or reason = 'provider_error')",
+            (self.key, record_ids, LAST_TIER),
+        )
+        may = {row["record_id"] for row in rows}
+        of_no_use = [Unusable(record, "m", "truncated", "batch") for record in record_ids]
+        if crash:
+            with pytest.raises(KeyboardInterrupt), self.ledger.transaction():
+                escalate(self.ledger, self.key, of_no_use, LAST_TIER)
+                raise KeyboardInterrupt
+            return
+        risen = escalate(self.ledger, self.key, of_no_use, LAST_TIER)
+        assert escalate(self.ledger, self.key, of_no_use, LAST_TIER).total() == 0
+        assert risen.total() == len(may)
+        for record in may:
+            self.left.add((record, self.tiers[record]))
+            self.tiers[record] += 1
+
     @invariant()
-    def no_record_is_answered_twice(self) -> None:
+    def no_record_is_answered_twice_by_one_model(self) -> None:
         assert all(count == 1 for count in self.answers.values())
         counts = documents.settlement(self.ledger, self.key)
-        assert counts.answered == len(self.answers)
+        assert counts.answered == len(self.answers.keys() - self.left)
         assert counts.total == self.names
+
+    @invariant()
+    def a_document_is_at_the_model_after_those_that_failed(self) -> None:
+        rows = self.ledger.sql.execute(
+            "select record_id, tier, (select count(*) from escalation e where e.migration = d.migration "
+            "and e.record_id = d.record_id) as risen from document d where migration = %s",
+            (self.key,),
+        ).fetchall()
+        assert {row["record_id"]: row["tier"] for row in rows} == self.tiers
+        assert all(row["risen"] == row["tier"] for row in rows)
+
+    @invariant()
+    def every_paid_answer_stays_in_the_ledger_with_its_tokens(self) -> None:
+        row = self.ledger.sql.execute(
+            "select (select count(*) from job_document where migration = %(key)s and outcome = 'answered') + "
+            "(select count(*) from on_demand_call where migration = %(key)s and state = 'answered' "
+            "and input_tokens = 1) as n",
+            {"key": self.key},
+        ).fetchone()
+        assert row == {"n": len(self.answers)}
 
     @invariant()
     def a_sent_record_is_under_way_in_exactly_one_place(self) -> None:

@@ -47,13 +47,20 @@ class Place:
         with LedgerConnection.open(self.database) as ledger:
             yield ledger
 
-    def write(self, key: str, source: dict[str, Any] | None = None, **start: Any) -> None:
-        """A migration file; without `source` one whose export does not exist."""
+    def write(
+        self,
+        key: str,
+        source: dict[str, Any] | None = None,
+        sections: dict[str, Any] | None = None,
+        **start: Any,
+    ) -> None:
+        """A migration file; without `source` one whose export does not exist. `sections` replace the usual ones."""
         content = {
             "tenant": key,
             "source": source or {"kind": "csv_folder", "path": "nowhere", "system": "none"},
             "provider": {"kind": "bedrock", "model": MODEL},
             "start": {"when": "at_once", **start},
+            **(sections or {}),
         }
         (self.migrations / f"{key}.yaml").write_text(yaml.safe_dump(content))
 

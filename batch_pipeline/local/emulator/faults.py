@@ -93,6 +93,9 @@ class Selector(Strict):
         None, description="Only these records; null: by rate. Ids exist in batch only."
     )
     plane: Literal["batch", "on_demand", "both"] = Field("both", description="Where it applies.")
+    models: tuple[str, ...] | None = Field(
+        None, description="Only requests to these models, by the start of their bare ids; null: to all."
+    )
     times: int | None = Field(
         None, ge=1, description="How often one request is hit before it goes through; null: always."
     )
@@ -215,18 +218,24 @@ class FaultBook:
             setattr(self._faults.api, counter, left - 1)
             return True
 
-    def record_fault(self, plane: Plane, record_id: str | None, digest: str) -> RecordFault | None:
-        return self._first("records", self._faults.records, plane, record_id, digest)
+    def record_fault(
+        self, plane: Plane, model: str, record_id: str | None, digest: str
+    ) -> RecordFault | None:
+        return self._first("records", self._faults.records, plane, model, record_id, digest)
 
-    def answer_fault(self, plane: Plane, record_id: str | None, digest: str) -> AnswerFault | None:
-        return self._first("answers", self._faults.answers, plane, record_id, digest)
+    def answer_fault(
+        self, plane: Plane, model: str, record_id: str | None, digest: str
+    ) -> AnswerFault | None:
+        return self._first("answers", self._faults.answers, plane, model, record_id, digest)
 
     def _first(
-        self, kind: str, faults: tuple[F, ...], plane: Plane, record_id: str | None, digest: str
+        self, kind: str, faults: tuple[F, ...], plane: Plane, model: str, record_id: str | None, digest: str
     ) -> F | None:
         key = record_id or digest
         for index, fault in enumerate(faults):
             if fault.plane not in ("both", plane):
+                continue
+            if fault.models is not None and not model.startswith(fault.models):
                 continue
             if fault.record_ids is not None and record_id not in fault.record_ids:
                 continue

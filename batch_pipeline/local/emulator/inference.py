@@ -61,7 +61,8 @@ class Inference:
     def run(self, body: Any, context: Context, record_id: str | None) -> Outcome:
         digest = body_digest(body)
         plane: Plane = "batch" if context.batch else "on_demand"
-        if fault := self._faults.record_fault(plane, record_id, digest):
+        model = context.model.base
+        if fault := self._faults.record_fault(plane, model, record_id, digest):
             message = fault.message or USUAL_MESSAGES[fault.code]
             error = RequestError(fault.code, message, fault.code in RETRYABLE or fault.expired, fault.expired)
             return Outcome(digest, None, error, 0, 0)
@@ -74,7 +75,7 @@ class Inference:
             tokens = estimate_tokens(str(body)) if context.rules.unknowns.bill_failed_records else 0
             return Outcome(digest, None, refused, tokens, 0)
         answer = _within_limit(answer, request)
-        if bent := self._faults.answer_fault(plane, record_id, digest):
+        if bent := self._faults.answer_fault(plane, model, record_id, digest):
             answer = _bend(answer, bent)
         nulls = context.batch and not self._faults.now.output.no_nulls
         output = wrap(answer, request, body, context, nulls=nulls)

@@ -15,7 +15,7 @@ from batch_pipeline.tasks.cv.invented import echo, placeholder
 from batch_pipeline.tasks.cv.json_ladder import MAX_CHARACTERS, Refused, read_object
 from batch_pipeline.tasks.cv.leniency import SET_ASIDE, mend
 from batch_pipeline.tasks.cv.prompt import KINDS, PROMPT, VERSION
-from batch_pipeline.tasks.cv.reasons import Reason
+from batch_pipeline.tasks.cv.reasons import OF_THE_MODEL, Reason
 from batch_pipeline.tasks.cv.resume import SCHEMA_VERSION, TOP_LEVEL, Resume
 
 # Raise it whenever the same answer would be read differently.
@@ -44,6 +44,9 @@ class CvTask:
 
     def parse(self, text: str, stop: Stop) -> Parsed | Failure:
         return parse(text, stop)
+
+    def is_of_the_model(self, reason: str) -> bool:
+        return reason in OF_THE_MODEL
 
 
 def parse(text: str, stop: Stop) -> Parsed | Failure:

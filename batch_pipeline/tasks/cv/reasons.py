@@ -21,3 +21,20 @@ Reason = Literal[
     "missing",  # no attempt ever gave a line for it
 ]
 REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
+
+# Those that say something about the model that was asked and nothing about the document: another may do better.
+# What is no CV or cannot be read is so for every model.
+OF_THE_MODEL: Final[frozenset[Reason]] = frozenset(
+    {
+        "truncated",
+        "refused",
+        "filtered",
+        "provider_error",
+        "empty",
+        "no_json",
+        "ambiguous_json",
+        "wrong_types",
+        "invented",
+        "too_large",
+    }
+)

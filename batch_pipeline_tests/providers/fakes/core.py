@@ -12,7 +12,7 @@ import time
 import uuid
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from starlette.requests import Request
@@ -46,6 +46,7 @@ class Faults:
     refused_records: int = 0  # first records of every job that are answered with a 400
     busy_records: int = 0  # first records of the next job alone that are answered with a 429
     unpaid_records: int = 0  # first records of the next job alone refused for an empty account
+    useless_answers: int = 0  # first records of every job that are answered in words and not in JSON
     unknown_ids: int = 0
     duplicate_ids: int = 0
     corrupt_lines: int = 0  # lines of a job whose bytes are no JSON any more
@@ -171,7 +172,10 @@ class Core:
                 results.append(Result(ask.record_id, "refused", None, 429, "credit", "no credit"))
             else:
                 self.meter.billed[ask.record_id] += 1
-                results.append(Result(ask.record_id, "answered", self._engine.answer(ask.prompt)))
+                answer = self._engine.answer(ask.prompt)
+                if at < faults.useless_answers:
+                    answer = replace(answer, text="I am afraid that I cannot help with this.")
+                results.append(Result(ask.record_id, "answered", answer))
         return results
 
     def answer(self, prompt: PromptRequest) -> EngineAnswer:
