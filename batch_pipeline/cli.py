@@ -320,8 +320,14 @@ def erase_person(key: str, source_id: str) -> None:
 
     with TerminalProgress() as progress, _opened(key, progress) as context:
         erased = erase_one(context, source_id)
+        if not erased.known:
+            console.print(
+                f"{key}: this person is not known yet: remembered, and left out when the export is read",
+                markup=False,
+            )
+            return
         figures = {f"rows of {table}": count for table, count in erased.rows.items() if count}
-        figures |= {"texts": erased.texts, "kept answers": erased.kept_answers}
+        figures |= {"texts": erased.forgotten.texts, "kept answers": erased.forgotten.kept_answers}
         figures["at the provider, erased with the bucket"] = erased.at_provider
         _table("erased", figures)
 

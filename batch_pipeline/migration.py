@@ -134,6 +134,11 @@ class Migration(Section):
         return key
 
     @property
+    def source_system(self) -> str:
+        """The system the export comes from: with the tenant, what its ids are unique in."""
+        return str(self.source.get("system", self.source["kind"]))
+
+    @property
     def on_demand_provider(self) -> ProviderSection:
         """Who answers single calls: the batch's provider where the file names no other."""
         return self.on_demand.provider or self.provider

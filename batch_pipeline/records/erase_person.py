@@ -2,6 +2,7 @@
 
 from typing import Final, LiteralString
 
+import psycopg
 from psycopg import sql
 
 from batch_pipeline.records.schema import migrate
@@ -26,6 +27,20 @@ _PARSED: Final = (
     "parsed_cv_language",
     "parsed_cv",
 )
+
+
+def holds_person(connection_url: str, target: Target, source_id: str) -> bool:
+    """Whether the tenant has a person of this id in this system, erased or not."""
+    query = sql.SQL(
+        "select 1 from {}.person where tenant = %(tenant)s and source_system = %(source_system)s "
+        "and source_id = %(person)s"
+    ).format(sql.Identifier(target.schema))
+    with connect(connection_url) as connection:
+        try:
+            found = connection.execute(query, {**target.parameters, "person": source_id}).fetchone()
+        except psycopg.errors.UndefinedTable:  # nothing was ever imported
+            return False
+    return found is not None
 
 
 def erase_person(connection_url: str, target: Target, source_id: str) -> dict[str, int]:

@@ -6,6 +6,7 @@ client library costs nothing to those who never need it.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -88,11 +89,16 @@ def compared(stated: Mapping[Entity, int], counts: Mapping[Entity, int]) -> tupl
     return tuple(Total(entity, total, counts.get(entity, 0)) for entity, total in stated.items())
 
 
+NOBODY: Final[Mapping[str, datetime]] = MappingProxyType({})
+
+
 class Source(Protocol):
     """An export that can be read again and again with the same result."""
 
-    def read(self, into: Path) -> SourceReport:
+    def read(self, into: Path, erased: Mapping[str, datetime] = NOBODY) -> SourceReport:
         """Write `<entity>.parquet` for every canonical entity into the folder `into`.
+
+        `erased` people (source id -> since when) are read as if the export itself called them erased.
 
         Attachments are rows with `local_path`; a source that must fetch bytes does so while it
         lists them (signed links die within days) and stores the handle, not the link.

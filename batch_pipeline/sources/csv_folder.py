@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from batch_pipeline.errors import ConfigurationError
 from batch_pipeline.sources import duplicates, excel_damage, manifest, presets, relations, tables
-from batch_pipeline.sources.base import Notice, SourceReport, compared
+from batch_pipeline.sources.base import NOBODY, Notice, SourceReport, compared
 from batch_pipeline.sources.canonical import ENTITIES, SCHEMAS, Entity, empty
 from batch_pipeline.sources.csv_config import CsvFolderConfig, TableConfig
 from batch_pipeline.sources.listing import ORPHANS, Listing, list_export
@@ -38,7 +38,7 @@ class CsvFolder:
         self.config = config
         self._now = now
 
-    def read(self, into: Path) -> SourceReport:
+    def read(self, into: Path, erased: Mapping[str, datetime] = NOBODY) -> SourceReport:
         """Write the canonical tables; a zip file is unpacked once into `into/export`."""
         into.mkdir(parents=True, exist_ok=True, mode=0o700)
         listing = list_export(Path(self.config.path), into / "export")
@@ -48,7 +48,7 @@ class CsvFolder:
             resolution = resolve(self.config, listing, scratch).answered()
             notices = [*resolution.notices]
             for entity in ENTITIES:
-                notices += self._write(entity, resolution, listing, into, scratch)
+                notices += self._write(entity, resolution, listing, into, scratch, erased)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
         notices += [*duplicates.report_possible(into), *relations.dangling(into)]
@@ -59,7 +59,13 @@ class CsvFolder:
         return SourceReport(counts, tuple(notices), compared(self.config.totals, counts))
 
     def _write(
-        self, entity: Entity, resolution: Resolution, listing: Listing, into: Path, scratch: Path
+        self,
+        entity: Entity,
+        resolution: Resolution,
+        listing: Listing,
+        into: Path,
+        scratch: Path,
+        erased: Mapping[str, datetime],
     ) -> list[Notice]:
         table = resolution.tables.get(entity)
         if table is None:
@@ -69,8 +75,11 @@ class CsvFolder:
             return []
         staged = scratch / f"{entity}.parquet"
         scratch.mkdir(exist_ok=True, mode=0o700)
+        canonical = tables.canonical_rows(table, self.config.timezone, self.config.keep_columns)
+        if entity == "person":
+            canonical = relations.erased_on_request(canonical, erased)
         with table.file.naming_bad_rows():
-            tables.canonical_rows(table, self.config.timezone, self.config.keep_columns).sink_parquet(staged)
+            canonical.sink_parquet(staged)
         rows = pl.scan_parquet(staged)
         notices = [*tables.count_marks(entity, rows), *excel_damage.look(entity, table.file.name, rows)]
         separator, several = resolution.config.list_separator, _SEVERAL.get(entity)

@@ -1,7 +1,7 @@
 """Staged rows of an API dialect -> canonical tables: one row a person, erased people emptied, order told."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -18,12 +18,15 @@ _LISTS: Final = ("emails", "phones", "links")
 _FLAGS: Final = ("do_not_contact", "is_private")
 
 
-def land(staged: StagedRows, into: Path, now: datetime, *, erase_expired: bool) -> list[Notice]:
+def land(
+    staged: StagedRows, into: Path, now: datetime, erased: Mapping[str, datetime], *, erase_expired: bool
+) -> list[Notice]:
     """Write every table but the attachments, parents first.
 
-    `now` is what consent is measured by. `erase_expired` empties people whose consent has ended.
+    `now` is what consent is measured by. `erased` are people erased on request, since when;
+    `erase_expired` empties people whose consent has ended too.
     """
-    notices = _land_people(staged, into, now, erase_expired=erase_expired)
+    notices = _land_people(staged, into, now, erased, erase_expired=erase_expired)
     for entity in ENTITIES:
         if entity in ("person", "attachment"):
             continue
@@ -69,8 +72,11 @@ def write_table(entity: Entity, rows: pl.LazyFrame, into: Path) -> None:
         rows.select(pl.col(name).cast(kind) for name, kind in SCHEMAS[entity].items()).sink_parquet(partial)
 
 
-def _land_people(staged: StagedRows, into: Path, now: datetime, *, erase_expired: bool) -> list[Notice]:
+def _land_people(
+    staged: StagedRows, into: Path, now: datetime, erased: Mapping[str, datetime], *, erase_expired: bool
+) -> list[Notice]:
     rows, notices = _merged(staged.scan("person"))
+    rows = relations.erased_on_request(rows, erased)
     if erase_expired:
         ended = pl.col("erased_at").is_null() & (pl.col("consent_until") < now)
         rows = rows.with_columns(

@@ -6,7 +6,7 @@ An API is listed into payload files first and mapped from them, so both ways giv
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +19,7 @@ from batch_pipeline.sources import attachment_files, relations
 from batch_pipeline.sources.api_client import ApiClient
 from batch_pipeline.sources.api_listing import ApiListing
 from batch_pipeline.sources.attachment_fetching import FileFetcher
-from batch_pipeline.sources.base import Notice, SourceReport, compared
+from batch_pipeline.sources.base import NOBODY, Notice, SourceReport, compared
 from batch_pipeline.sources.canonical import ENTITIES, Entity
 from batch_pipeline.sources.landing import attachment_rows, land, write_table
 from batch_pipeline.sources.listing import ORPHANS, list_export
@@ -76,7 +76,7 @@ class PayloadSource:
         self._now = now
         self._wait = wait
 
-    def read(self, into: Path) -> SourceReport:
+    def read(self, into: Path, erased: Mapping[str, datetime] = NOBODY) -> SourceReport:
         """Write the canonical tables. A live reading that was cut short goes on where it was.
 
         Raises:
@@ -90,14 +90,14 @@ class PayloadSource:
         try:
             if self._api is None:
                 payloads = PayloadFolder(list_export(Path(str(self.config.path)), into / "export"))
-                return self._written(payloads, into, scratch, None, [])
+                return self._written(payloads, into, scratch, None, [], erased)
             with self._dialect.connect(_key(self._api)) as client:
                 client.wait = self._wait
                 listing = ApiListing(into / LISTED, client, self._api, self._now)
                 listing.begin()
                 self._dialect.list_everything(listing)
                 payloads = PayloadFolder(list_export(into / LISTED, into / "export"))
-                report = self._written(payloads, into, scratch, client, listing.notices())
+                report = self._written(payloads, into, scratch, client, listing.notices(), erased)
                 totals = (*report.totals, *listing.totals())
                 listing.end()
             return replace(report, totals=totals)
@@ -111,6 +111,7 @@ class PayloadSource:
         scratch: Path,
         client: ApiClient | None,
         notices: list[Notice],
+        erased: Mapping[str, datetime],
     ) -> SourceReport:
         staged = StagedRows(scratch)
         raw = RawPayload(staged.findings, self.config.keep_fields)
@@ -125,7 +126,7 @@ class PayloadSource:
         if client is None:
             notices += [Notice("unused_file", f"{name}.json", "not read", 1) for name in payloads.unread()]
         now = self._now()
-        notices += land(staged, into, now, erase_expired=self.config.expired_consent == "erased")
+        notices += land(staged, into, now, erased, erase_expired=self.config.expired_consent == "erased")
         rows, found = attachment_rows(staged, into, now)
         notices += found
         rows, found = self._with_files(rows, into, client)

@@ -10,7 +10,7 @@ from typing import Final
 import polars as pl
 
 from batch_pipeline.sources.base import Notice
-from batch_pipeline.sources.canonical import ENTITIES, Entity
+from batch_pipeline.sources.canonical import ENTITIES, UTC, Entity
 
 _IDENTITY: Mapping[Entity, tuple[str, ...]] = {
     "stage": ("job_id", "name"),
@@ -169,6 +169,21 @@ def with_items_joined(rows: pl.LazyFrame) -> pl.LazyFrame:
 def _digests(keys: pl.Series) -> pl.Series:
     return pl.Series(
         keys.name, [hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:32] for key in keys]
+    )
+
+
+def erased_on_request(people: pl.LazyFrame, erased: Mapping[str, datetime]) -> pl.LazyFrame:
+    """Those of `people` whose id is in `erased` (id -> since when) marked as the export marks its own."""
+    if not erased:
+        return people
+    asked = pl.LazyFrame(
+        {"source_id": list(erased), "_asked": list(erased.values())},
+        schema={"source_id": pl.String, "_asked": UTC},
+    )
+    return (
+        people.join(asked, on="source_id", how="left", maintain_order="left")
+        .with_columns(pl.coalesce("erased_at", "_asked").alias("erased_at"))
+        .drop("_asked")
     )
 
 

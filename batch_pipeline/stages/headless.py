@@ -12,6 +12,7 @@ from batch_pipeline.providers.contract import Check, LostAnswer
 from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.dedup import dedup
 from batch_pipeline.stages.finish import finish
+from batch_pipeline.stages.left_out import Forgotten, forget_left_out
 from batch_pipeline.stages.on_demand import answer_on_demand
 from batch_pipeline.stages.plan_basis import plan_is_current
 from batch_pipeline.stages.poll import poll
@@ -74,11 +75,16 @@ def prepare(context: Context) -> None:
         make_files(context)
 
 
-def make_files(context: Context) -> None:
-    """Read the export, fold it and plan, anew; the caller holds the lock on the migration's files."""
+def make_files(context: Context) -> Forgotten:
+    """Read the export, fold it and plan, anew; the caller holds the lock on the migration's files.
+
+    Returns:
+        What went because the people it was of are erased by now.
+    """
     read_raw(context)
     dedup(context)
     plan_shards(context)
+    return forget_left_out(context)
 
 
 def run(context: Context, sleep: Callable[[float], None] = time.sleep) -> Outcome:

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-from batch_pipeline.errors import ConfigurationError, OpenSums
+from batch_pipeline.errors import ConfigurationError, OpenSums, TransientError
 from batch_pipeline.ledger import migrations
 from batch_pipeline.records.importing import import_migration
 from batch_pipeline.records.target import Target
 from batch_pipeline.records.verify import verify
 from batch_pipeline.stages.context import Context
+from batch_pipeline.stages.left_out import everybody_is_left_out
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,14 @@ def load(context: Context) -> Imported:
     """Import and compare; running it again changes nothing.
 
     Raises:
+        TransientError: somebody was erased since the export was read; reading it again leaves them out.
         OpenSums: rows in the database differ from the files they came from.
     """
+    if not everybody_is_left_out(context):
+        raise TransientError(
+            f"migration {context.key}: a person was erased since the export was read; nothing was imported. "
+            "Run again: it is read without them"
+        )
     target = target_of(context)
     url = context.settings.database_url.get_secret_value()
     place = {"schema": target.schema, "system": target.source_system}

@@ -4,6 +4,7 @@ import hashlib
 import json
 
 from batch_pipeline.stages.context import Context
+from batch_pipeline.stages.left_out import everybody_is_left_out
 
 _NOTE = "plan"
 
@@ -35,8 +36,11 @@ def keep_plan_basis(context: Context) -> None:
 
 
 def plan_is_current(context: Context) -> bool:
-    """Whether the workspace holds the requests this migration's file asks for now."""
+    """Whether the workspace holds the requests this migration's file asks for now, of nobody who was erased."""
     note = context.workspace.read_note(_NOTE)
     return (
-        note is not None and note["basis"] == plan_basis(context) and context.workspace.request_lines.exists()
+        note is not None
+        and note["basis"] == plan_basis(context)
+        and context.workspace.request_lines.exists()
+        and everybody_is_left_out(context)
     )

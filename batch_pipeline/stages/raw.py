@@ -3,17 +3,17 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 
 import polars as pl
 
 from batch_pipeline.documents.attachments import fetch_attachments
 from batch_pipeline.ledger import migrations
-from batch_pipeline.ledger.erased_people import erased_people
 from batch_pipeline.records.erased_before import erased_before
 from batch_pipeline.sources.base import Notice, open_source
-from batch_pipeline.sources.canonical import PERSONAL_COLUMNS, SCHEMAS, UTC
 from batch_pipeline.sources.listing import ORPHANS
 from batch_pipeline.stages.context import Context
+from batch_pipeline.stages.left_out import erased_people, keep_left_out
 from batch_pipeline.stages.load import target_of
 from batch_pipeline.workspace import write_parquet
 
@@ -37,8 +37,9 @@ def read_raw(context: Context) -> RawCvs:
     """
     workspace = context.workspace
     workspace.canonical.mkdir(parents=True, exist_ok=True, mode=0o700)
-    report = open_source(source_settings(context)).read(workspace.canonical)
-    _leave_out_erased(context)
+    left_out = _left_out(context)
+    report = open_source(source_settings(context)).read(workspace.canonical, left_out)
+    keep_left_out(context, left_out)
     listed = pl.read_parquet(workspace.table("attachment"))
     context.progress("files hashed", 0, listed.height)
     fetched = fetch_attachments(listed, workspace.spool, context.settings.workers)
@@ -64,37 +65,12 @@ def read_raw(context: Context) -> RawCvs:
     return result
 
 
-def _leave_out_erased(context: Context) -> None:
-    """People erased on request, or held as erased already: as if the source itself had erased them."""
+def _left_out(context: Context) -> dict[str, datetime]:
+    """Source id -> since when, of people erased on request, or held as erased by the target."""
+    people = erased_people(context)
+    people.follow_the_file()
     url = context.settings.database_url.get_secret_value()
-    erased = erased_before(url, target_of(context)) | erased_people(context.ledger, context.key)
-    if not erased:
-        return
-    workspace = context.workspace
-    people = pl.read_parquet(workspace.table("person"))
-    since = pl.DataFrame(
-        {"source_id": list(erased), "asked_at": list(erased.values())},
-        schema={"source_id": pl.String, "asked_at": UTC},
-    )
-    people = people.join(since, on="source_id", how="left", maintain_order="left")
-    theirs = pl.col("asked_at").is_not_null()
-    blank = [pl.when(~theirs).then(pl.col(name)).alias(name) for name in PERSONAL_COLUMNS]
-    write_parquet(
-        people.with_columns(*blank, erased_at=pl.coalesce("erased_at", "asked_at")).select(
-            SCHEMAS["person"].names()
-        ),
-        workspace.table("person"),
-    )
-    applications = pl.read_parquet(workspace.table("application"), columns=["source_id", "person_id"])
-    mine = applications.filter(pl.col("person_id").is_in(list(erased)))["source_id"]
-    attachments = pl.read_parquet(workspace.table("attachment"))
-    of_them = pl.col("person_id").is_in(list(erased)) | pl.col("application_id").is_in(mine.implode())
-    write_parquet(
-        attachments.with_columns(
-            state=pl.when(of_them.fill_null(value=False)).then(pl.lit("erased")).otherwise("state")
-        ),
-        workspace.table("attachment"),
-    )
+    return erased_before(url, target_of(context)) | people.since()
 
 
 def source_settings(context: Context) -> dict[str, object]:

@@ -218,3 +218,111 @@ def test_who_sent_the_same_text_keeps_its_answer_when_the_one_that_was_asked_abo
     assert bench.query(held, key, [gone, stays]) == [{"md5": stays}]
     assert bench.query("select 1 from recruiting.document where tenant = %s and md5 = %s", key, gone) == []
     assert bench.left(key) == []
+
+
+def later_migration(bench: Bench, tenant: str) -> str:
+    """A new file of the same customer, system and export."""
+    export, _ = bench.sample(40)
+    provider = {"quotas": {"min_records": 10}}
+    key = bench.migration(export, provider=provider)
+    bench.write(key, export, tenant=tenant, provider=provider)
+    return key
+
+
+def assert_left_out(bench: Bench, key: str, tenant: str, person: str, name: str, md5s: list[str]) -> None:
+    """Their row is there, with nothing in it, and nothing of theirs was sent."""
+    assert traces(bench, tenant, person, name, md5s) == GONE
+    assert not {f"cv-{md5}" for md5 in md5s} & bench.paid(key).keys()
+    row = "select erased_at is not null as erased from recruiting.person where tenant = %s and source_id = %s"
+    assert bench.query(row, tenant, person) == [{"erased": True}]
+
+
+def test_an_erased_person_does_not_come_back_after_a_rollback(bench: Bench) -> None:
+    key, _ = bench.small(40)
+    assert bench.run(key).code == 0
+    person, name, md5s = someone(bench, key)
+    assert bench.command("erase-person", key, person, "--yes").code == 0
+    removed = bench.command("rollback", key, "--yes")
+    assert removed.code == 0, removed.said
+    later = later_migration(bench, key)
+    ended = bench.run(later)
+    assert ended.code == 0, ended.said
+    assert_left_out(bench, later, key, person, name, md5s)
+
+
+def test_an_erasure_asked_of_a_cancelled_migration_holds_for_the_next(bench: Bench) -> None:
+    twin, _ = bench.small(40)
+    assert bench.run(twin).code == 0
+    person, name, md5s = someone(bench, twin)
+
+    key, _ = bench.small(40)
+    assert bench.command("migration", "check", key).code == 0
+    assert bench.command("erase-person", key, person, "--yes").code == 0
+    assert bench.command("cancel", key).code == 0
+    later = later_migration(bench, key)
+    ended = bench.run(later)
+    assert ended.code == 0, ended.said
+    assert_left_out(bench, later, key, person, name, md5s)
+
+
+@pytest.mark.parametrize("planned", [False, True])
+def test_a_person_erased_while_no_file_is_here_is_remembered_and_never_sent(
+    bench: Bench, planned: bool
+) -> None:
+    twin, _ = bench.small(40)
+    assert bench.run(twin).code == 0
+    person, name, md5s = someone(bench, twin)
+
+    key, _ = bench.small(40)
+    if planned:
+        bench.faults(api={"deny": ["ListModelInvocationJobs"]})
+        assert bench.run(key).code == 1
+        assert bench.documents(key)["owed"]
+        bench.forget_files(key)
+        bench.faults()
+    erased = bench.command("erase-person", key, person, "--yes")
+    assert erased.code == 0, erased.said
+    assert "not known yet: remembered" in erased.said
+    ended = bench.run(key)
+    assert ended.code == 0, ended.said
+    assert_left_out(bench, key, key, person, name, md5s)
+    assert bench.left(key) == []
+
+
+@pytest.mark.parametrize("lost", ["here", "elsewhere"])
+def test_a_person_erased_without_the_files_while_jobs_run_has_no_answer_imported(
+    bench: Bench, tmp_path: Path, lost: str
+) -> None:
+    """The disk was lost, or the command is given on another machine than the one whose run has the files."""
+    twin, _ = bench.small(40)
+    assert bench.run(twin).code == 0
+    person, name, md5s = someone(bench, twin)
+
+    key, _ = bench.small(40)
+    bench.faults(jobs={"hold": ["InProgress"]})
+    running = bench.start("run", key)
+    is_running = "select 1 from batch_ledger.job where migration = %s and state = 'running'"
+    bench.wait_for(lambda: bool(bench.query(is_running, key)))
+    if lost == "here":
+        bench.forget_files(key)
+    home = {"BATCH_PIPELINE_HOME": str(tmp_path)} if lost == "elsewhere" else {}
+    erased = bench.command("erase-person", key, person, "--yes", **home)
+    assert erased.code == 0, erased.said
+    assert "not known yet: remembered" in erased.said
+    bench.faults()
+    said, _ = running.communicate(timeout=90)
+    assert running.returncode == 0, said
+    # it was paid for before the request to erase; it is used by nobody
+    assert {f"cv-{md5}" for md5 in md5s} <= bench.paid(key).keys()
+    assert traces(bench, key, person, name, md5s) == GONE
+    assert bench.left(key) == []
+
+
+def test_an_id_the_import_does_not_hold_is_not_remembered(bench: Bench) -> None:
+    key, _ = bench.small(40)
+    assert bench.run(key).code == 0
+    ended = bench.command("erase-person", key, "no-such-id", "--yes")
+    assert ended.code == 2
+    assert "nothing is remembered" in ended.said
+    remembered = "select 1 from batch_ledger.erased_person where source_id = 'no-such-id' and migration = %s"
+    assert bench.query(remembered, key) == []

@@ -9,6 +9,7 @@ from psycopg.rows import dict_row
 from batch_pipeline.errors import ConfigurationError, LedgerConflict, TransientError
 from batch_pipeline.ledger import migrations
 from batch_pipeline.ledger.connection import LedgerConnection
+from batch_pipeline.ledger.erased_people import ErasedPeople
 from batch_pipeline.ledger.schema import SCHEMA, migrate, versions
 from batch_pipeline_tests.ledger.rows import states
 
@@ -123,3 +124,31 @@ def test_a_key_belongs_to_one_customer(postgres_url: str) -> None:
         migrations.mark_planned(ledger, "acme")
         with pytest.raises(LedgerConflict, match="another customer"):
             migrations.record(ledger, "acme", "globex", "three")
+
+
+def test_erasures_of_an_older_ledger_hold_for_their_tenant(postgres_url: str) -> None:
+    """Which system they were of is known of what was imported; else they count for all of the tenant's."""
+    before = [one for one in versions() if one[0] < "m008"]
+    with connect(postgres_url) as old:
+        old.execute(f"create schema {SCHEMA}".encode())
+        old.execute(f"set search_path to {SCHEMA}".encode())
+        old.execute(
+            "create table schema_version (name text primary key, applied_at timestamptz default now())"
+        )
+        for name, statements in before:
+            old.execute(statements.encode())
+            old.execute("insert into schema_version values (%s)", (name,))
+        old.execute(
+            "insert into migration (key, tenant, file_digest, report) values ('read', 'acme', 'd', null), "
+            """('imported', 'acme', 'd', '{"target": {"schema": "recruiting", "system": "oldats"}}')"""
+        )
+        old.execute(
+            "insert into erased_person (migration, source_id) values ('read', '1'), ('imported', '2')"
+        )
+    with LedgerConnection.open(postgres_url) as ledger:
+        assert ErasedPeople(ledger, "later", "acme", "oldats").since().keys() == {"1", "2"}
+        assert ErasedPeople(ledger, "later", "acme", "another").since().keys() == {"1"}
+        assert not ErasedPeople(ledger, "later", "globex", "oldats").since()
+        ErasedPeople(ledger, "read", "acme", "oldats").follow_the_file()
+        assert ErasedPeople(ledger, "later", "acme", "oldats").since().keys() == {"1", "2"}
+        assert not ErasedPeople(ledger, "later", "acme", "another").since()

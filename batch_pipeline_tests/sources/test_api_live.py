@@ -11,6 +11,7 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -462,6 +463,23 @@ def test_the_files_of_erased_people_are_never_asked_for(system: System, tmp_path
     asked = [name for name in system.asked if name.endswith("/download")]
     assert not [name for name in asked if "/o0/" in name or "/o1/" in name]
     assert len(asked) == 3
+
+
+@every_system
+def test_the_files_of_people_erased_on_request_are_never_asked_for(
+    system: System, tmp_path: Path, which: str
+) -> None:
+    FILLED[which](system)
+    read(system, which, tmp_path / "first")
+    named = table(tmp_path / "first", "person").filter(pl.col("full_name").str.ends_with("1"))
+    person = named["source_id"].item()
+    system.asked.clear()
+    live(system, which, wait=lambda _: None).read(tmp_path / "second", {person: NOW})
+    assert sorted(table(tmp_path / "second", "attachment")["state"]) == ["erased", *["pending"] * 4]
+    kept = table(tmp_path / "second", "person").filter(source_id=person).to_dicts()[0]
+    assert (kept["erased_at"], kept["full_name"], kept["raw"]) == (NOW, None, None)
+    assert STORED[which] not in system.asked
+    assert sum("pdf" in name for name in system.asked) == PEOPLE - 1
 
 
 def test_confidential_candidacies_are_listed_and_private(system: System, tmp_path: Path) -> None:
