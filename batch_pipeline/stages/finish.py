@@ -1,8 +1,8 @@
 """The last steps of a migration, in the order that never loses a paid answer.
 
 parse -> sums -> import -> sums -> imported -> erase -> erased. Of a cascade, what a model failed to answer
-goes to the next one after the first sums, and everything is parsed again when that one has answered. Once the ledger says `imported`, only
-erasing is left: answers that may already be gone are not read again.
+goes to the next one after the first sums, and everything is parsed again when that one has answered. Once
+the ledger says `imported`, only erasing is left: answers that may already be gone are not read again.
 """
 
 from batch_pipeline.errors import LedgerConflict, NeedsPerson, WayOut
@@ -36,6 +36,7 @@ def parse_and_check(context: Context) -> bool:
     if escalate(context):
         return False
     stop_where_nothing_was_read(context, parsed)
+    _stop_where_attempts_ran_out(context, parsed)
     return True
 
 
@@ -58,6 +59,33 @@ def stop_where_nothing_was_read(context: Context, parsed: ParsedCvs) -> None:
                     "send again what failed at the provider",
                     "those records are paid again where the provider charges for them",
                     f"batch-pipeline resume {context.key} --retry-failed",
+                ),
+            ),
+        )
+
+
+def _stop_where_attempts_ran_out(context: Context, parsed: ParsedCvs) -> None:
+    """Documents no model ever answered are no failures of their own: before they are given up, a person says so."""
+    count = parsed.reasons.get("attempts_exhausted", 0)
+    if not count:
+        return
+    why = (
+        f"{count} of {parsed.parsed + parsed.failed} CVs got no answer in {context.migration.limits.attempts} "
+        "attempts, for passing errors or because their jobs ran out of time; nothing was imported and nothing erased"
+    )
+    if migrations.hold_once(context.ledger, context.key, "attempts ran out", why):
+        raise NeedsPerson(
+            f"migration {context.key}: {why}",
+            (
+                WayOut(
+                    "send them again",
+                    "paid where the provider answers this time",
+                    f"batch-pipeline resume {context.key} --retry-failed",
+                ),
+                WayOut(
+                    "import without them and erase the answers",
+                    "nothing is paid again",
+                    f"batch-pipeline resume {context.key}",
                 ),
             ),
         )
