@@ -1,7 +1,7 @@
 """The `batch-pipeline` command: only wiring. What it does is in `stages/`, `local/` and below.
 
 Exit codes: 0 done and every sum closes; 1 stopped by an error, run again after mending it; 2 wrong
-usage or configuration; 3 a person must choose; 130 interrupted.
+usage, configuration or export; 3 a person must choose; 130 interrupted.
 """
 
 import sys
@@ -13,7 +13,7 @@ import click
 from rich.table import Table
 
 from batch_pipeline.console import TerminalProgress, console, errors
-from batch_pipeline.errors import BatchPipelineError, ConfigurationError, NeedsPerson
+from batch_pipeline.errors import BatchPipelineError, ConfigurationError, NeedsPerson, SourceError
 from batch_pipeline.ledger import documents, migrations, on_demand
 from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.migration import Catalogue
@@ -157,11 +157,13 @@ def migration_show(key: str) -> None:
 def migration_check(key: str) -> None:
     """Read the whole export as the file says; send nothing."""
     from batch_pipeline.stages.dedup import dedup
-    from batch_pipeline.stages.raw import read_raw
+    from batch_pipeline.stages.raw import nobody_there, read_raw
 
     with TerminalProgress() as progress, _opened(key, progress) as context:
         with context.ledger.exclusive(f"files of {key}"):
             raw, deduped = read_raw(context), dedup(context)
+        if nobody := nobody_there(raw.rows):
+            console.print(nobody)
         _table("rows", raw.rows)
         _table("attachments", raw.states)
         for what, found in raw.totals.items():
@@ -404,7 +406,7 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         errors.print("interrupted; running it again goes on from here")
         sys.exit(EXIT_INTERRUPTED)
-    except ConfigurationError as error:
+    except (ConfigurationError, SourceError) as error:
         errors.print(str(error), markup=False)
         sys.exit(EXIT_CONFIGURATION)
     except NeedsPerson as error:

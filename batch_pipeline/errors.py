@@ -2,7 +2,7 @@
 
 BatchPipelineError
 ├── ConfigurationError      a file or variable is wrong: names the field, the value and the fix
-├── SourceError             an export cannot be read as its migration file says
+├── SourceError             an export cannot be read as its migration file says: mend it, or the file
 ├── TransientError          the same call may work later; nothing was paid
 │   └── QuotaReached        the provider takes no more jobs now: wait, this is no failure
 ├── TerminalError           the same call will fail the same way: fix the cause, then run again

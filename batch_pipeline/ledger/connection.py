@@ -4,13 +4,17 @@ import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import psycopg
 from psycopg.rows import dict_row
 
 from batch_pipeline.errors import ConfigurationError, TransientError
 from batch_pipeline.ledger.schema import SCHEMA, migrate
+
+_WRONG_ADDRESS: Final = re.compile(
+    r"does not exist|authentication failed|no pg_hba\.conf entry|not permitted to log in|permission denied"
+)
 
 
 class LedgerConnection:
@@ -27,8 +31,8 @@ class LedgerConnection:
         """Connect; with `upgrade`, bring the ledger's schema to this code's version.
 
         Raises:
-            ConfigurationError: the address is no PostgreSQL URL.
-            TransientError: the server does not answer.
+            ConfigurationError: the address is no PostgreSQL URL, or the server lets nobody in by it.
+            TransientError: the server does not answer, or takes nobody now.
             LedgerConflict: a newer version of this program has used the ledger.
         """
         try:
@@ -41,7 +45,7 @@ class LedgerConnection:
                 options=f"-c search_path={SCHEMA} -c synchronous_commit=on -c client_min_messages=warning",
             )
         except psycopg.OperationalError as error:
-            raise TransientError(f"PostgreSQL does not answer: {_without_secrets(error)}") from None
+            raise _not_connected(error) from None
         except psycopg.ProgrammingError:
             raise ConfigurationError(
                 "DATABASE_URL", "(hidden)", "give postgresql://user@host/database"
@@ -89,9 +93,26 @@ class LedgerConnection:
         self.close()
 
 
+def _not_connected(error: psycopg.OperationalError) -> ConfigurationError | TransientError:
+    """A server that answered and refused is running; libpq gives no code, only its words."""
+    reasons = _without_secrets(error)
+    if "FATAL: " not in reasons:
+        return TransientError(
+            f"PostgreSQL does not answer: {reasons}. Is it running, and is DATABASE_URL its address?"
+        )
+    refused = reasons.rpartition("FATAL: ")[2].strip()
+    if _WRONG_ADDRESS.search(refused):
+        return ConfigurationError(
+            "DATABASE_URL",
+            "(hidden)",
+            f"PostgreSQL answers and refuses it: {refused}. Give a role, password and database it knows",
+        )
+    return TransientError(f"PostgreSQL answers and takes no connection now: {refused}")
+
+
 def _without_secrets(error: Exception) -> str:
     """libpq's reasons, one for each address it tried, without what it quotes: a host, or a whole URL."""
     lines = str(error).strip().splitlines()
     failed = [line.rpartition("failed: ")[2] for line in lines if "failed: " in line] or lines[:1]
     reasons = dict.fromkeys(re.sub(r'"[^"]*"', '"..."', reason).strip() for reason in failed)
-    return "; ".join(reasons) + ". Is it running, and is DATABASE_URL its address?"
+    return "; ".join(reasons)

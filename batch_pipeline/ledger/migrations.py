@@ -6,7 +6,7 @@ from typing import Any
 import psycopg
 from psycopg.types.json import Jsonb
 
-from batch_pipeline.errors import LedgerConflict
+from batch_pipeline.errors import ConfigurationError, LedgerConflict
 from batch_pipeline.ledger.connection import LedgerConnection
 from batch_pipeline.ledger.states import Standing
 from batch_pipeline.ledger.words import storable
@@ -18,7 +18,7 @@ def record(ledger: LedgerConnection, key: str, tenant: str, file_digest: str) ->
     Until something is planned the customer's name may be mended.
 
     Raises:
-        LedgerConflict: the key already belongs to another customer.
+        ConfigurationError: the key already belongs to another customer.
     """
     ledger.sql.execute(
         "insert into migration (key, tenant, file_digest) values (%s, %s, %s) "
@@ -31,7 +31,11 @@ def record(ledger: LedgerConnection, key: str, tenant: str, file_digest: str) ->
         "select 1 from migration where key = %s and tenant = %s", (key, tenant)
     ).fetchone()
     if row is None:
-        raise LedgerConflict(f"migration {key} belongs to another customer: give this one a key of its own")
+        raise ConfigurationError(
+            f"{key}.yaml: tenant",
+            tenant,
+            f"migration {key} belongs to another customer: give this one a key of its own",
+        )
 
 
 def created_at(ledger: LedgerConnection, key: str) -> datetime:

@@ -7,6 +7,7 @@ once as UTF-8 beside the tables, so that it can be scanned in bounded memory.
 import codecs
 import csv
 import io
+import itertools
 import re
 import unicodedata
 from collections import Counter
@@ -57,12 +58,25 @@ class CsvFile:
             raise SourceError(f"{self.name}: {self._bad_row()} ({type(error).__name__})") from None
 
     def _bad_row(self) -> str:
-        """Where the file breaks its own header; rows count from 1 for the header."""
+        """Where the file breaks its own header or its own quotes; rows count from 1 for the header."""
+        unclosed = self._first_row_of_open_quote()
         with self.text_path.open(encoding="utf-8-sig", newline="") as stream:
-            for number, row in enumerate(csv.reader(stream, delimiter=self.delimiter), start=1):
+            rows = enumerate(csv.reader(stream, delimiter=self.delimiter), start=1)
+            for number, row in itertools.islice(rows, unclosed and unclosed - 1):
                 if len(row) > len(self.headers):
                     return f"row {number} has {len(row)} cells, the header {len(self.headers)}"
-        return "a row cannot be read: look for a quote that is never closed"
+        where = f"row {unclosed}" if unclosed else "a row"
+        return f"{where} cannot be read: look for a quote that is never closed and mend it"
+
+    def _first_row_of_open_quote(self) -> int | None:
+        number = 1
+        with self.text_path.open(encoding="utf-8-sig", newline="") as stream:
+            try:
+                for _ in csv.reader(stream, delimiter=self.delimiter, strict=True):
+                    number += 1
+            except csv.Error:  # a quote inside a cell, the end inside a quote, or a cell that never ends
+                return number
+        return None
 
 
 def open_csv(

@@ -58,7 +58,9 @@ def list_export(path: Path, unpack_into: Path) -> Listing:
     elif path.is_file() and zipfile.is_zipfile(path):
         found, links = _unpack(path, unpack_into), 0
     else:
-        raise SourceError(f"the export {path} is neither a folder nor a zip file")
+        raise SourceError(
+            f"the export {path} is neither a folder nor a zip file: give the folder, or download the file again"
+        )
     files = pl.DataFrame(found, schema={"path": pl.String, "local_path": pl.String}, orient="row").sort(
         "path"
     )
@@ -127,9 +129,15 @@ def _safe_members(bundle: zipfile.ZipFile) -> Iterator[tuple[zipfile.ZipInfo, st
     packed = sum(member.compress_size for member in members)
     unpacked = sum(member.file_size for member in members)
     if unpacked > MIN_SUSPECT_BYTES and unpacked > packed * MAX_RATIO:
-        raise SourceError(f"the export's zip file grows {unpacked // max(packed, 1)} times: refused")
+        number, largest = max(enumerate(members, start=1), key=lambda one: one[1].file_size)
+        grown = largest.file_size // max(largest.compress_size, 1)
+        raise SourceError(
+            f"the export's zip file grows {unpacked // max(packed, 1)} times: refused. Its largest "
+            f"member, number {number} of {len(members)}, grows {grown} times to {largest.file_size} bytes: look at "
+            "it, and where it belongs to the export unpack the file and give the folder"
+        )
     seen: set[str] = set()
-    for number, member in enumerate(members):
+    for number, member in enumerate(members, start=1):
         name = _member_name(member)
         parts = name.split("/")
         if member.is_dir() or "__MACOSX" in parts or _is_junk(parts[-1]):

@@ -47,7 +47,9 @@ def recognise(listing: Listing) -> str | None:
     if "opportunities" in names:
         return "lever"
     if "candidates" not in names:
-        return None
+        # a list or two of an API alone; applications are what other systems call theirs too
+        parts = names & (_ONLY_GREENHOUSE - {"applications"})
+        return "greenhouse" if parts and not listing.tables() else None
     greenhouse, workable = bool(names & _ONLY_GREENHOUSE), bool(names & _ONLY_WORKABLE)
     if greenhouse == workable:
         raise ConfigurationError(

@@ -4,6 +4,7 @@ Used twice: to read a migration, and to propose the configuration of a new one. 
 person can know is collected, so that it is asked for once and not one run at a time.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +76,7 @@ def resolve(config: CsvFolderConfig, listing: Listing, scratch: Path) -> Resolut
         if path not in blank
     }
     if not opened:
-        raise SourceError("the export holds no CSV file; sheets of a workbook are saved as CSV, each its own")
+        raise SourceError(_nothing_to_read(listing))
     config = presets.applied(config, opened)
     chosen, notices, open_questions = _choose_files(config, opened)
     notices += [Notice("unused_file", path, "is empty", 1) for path in blank]
@@ -94,6 +95,30 @@ def resolve(config: CsvFolderConfig, listing: Listing, scratch: Path) -> Resolut
         open_questions += questions
         notices += _choices(table, stated, config)
     return Resolution(config, tables, tuple(notices), tuple(open_questions))
+
+
+def _nothing_to_read(listing: Listing) -> str:
+    """Why there is no table, and where some may be; a folder is named by what its tables are called alone."""
+    paths = [Path(path) for path in listing.files["path"].to_list()]
+    nested = Counter(
+        path.parent.as_posix()
+        for path in paths
+        if len(path.parts) > 1 and path.suffix.lower() in (".csv", ".tsv") and _stem_fits(path.as_posix())
+    )
+    if nested:
+        folder, count = min(nested.items(), key=lambda one: (-one[1], one[0]))
+        return (
+            f"the export holds no CSV file at its top, but {count} in {folder}: give that folder (of a zip file: "
+            "unpacked); where attachments lie outside of it, name each file under source.tables instead"
+        )
+    if not paths:
+        return "the export is empty: it holds no file"
+    if any(path.suffix.lower() == ".json" for path in paths):
+        return (
+            "the export holds no CSV file, and its JSON files are not called like the lists of any API that is read: "
+            "docs/sources.md names them; or write the migration file by hand and state source.kind"
+        )
+    return "the export holds no CSV file; sheets of a workbook are saved as CSV, each its own"
 
 
 def _without_open(config: CsvFolderConfig) -> CsvFolderConfig:

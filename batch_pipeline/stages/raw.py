@@ -73,6 +73,11 @@ def _left_out(context: Context) -> dict[str, datetime]:
     return erased_before(url, target_of(context)) | people.since()
 
 
+def nobody_there(rows: Mapping[str, int]) -> str | None:
+    """What to say of an export without a single person or application, None for any other."""
+    return None if rows["person"] or rows["application"] else "the export holds no people and no applications"
+
+
 def source_settings(context: Context) -> dict[str, object]:
     """The file's `source:` section with its relative path made absolute."""
     settings = dict(context.migration.source)

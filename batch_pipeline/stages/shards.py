@@ -16,6 +16,7 @@ from batch_pipeline.requests.shards import plan
 from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.load import target_of
 from batch_pipeline.stages.plan_basis import keep_plan_basis
+from batch_pipeline.stages.raw import nobody_there
 from batch_pipeline.stages.submit import shard_digest
 from batch_pipeline.workspace import write_parquet
 
@@ -109,9 +110,22 @@ def plan_shards(context: Context) -> JsonlShards:
     )
     migrations.keep_report(context.ledger, context.key, {"jsonl_shards": asdict(result)})
     keep_plan_basis(context)
+    _stop_where_nobody_is_there(context)
     _stop_where_rows_are_missing(context)
     _stop_where_files_are_missing(context)
     return result
+
+
+def _stop_where_nobody_is_there(context: Context) -> None:
+    """An export of headers alone is taken over at once, and called done: a person looks at it first."""
+    nobody = nobody_there(migrations.report(context.ledger, context.key)["raw_cvs"]["rows"])
+    if nobody:
+        migrations.hold_once(
+            context.ledger,
+            context.key,
+            "nobody is there",
+            f"{nobody}; nothing was sent or imported. Complete it and resume; resume to take it as it is",
+        )
 
 
 def _stop_where_rows_are_missing(context: Context) -> None:

@@ -82,6 +82,25 @@ def test_an_export_without_its_files_is_held_before_it_is_paid(bench: Bench, tmp
     assert bench.query("select 1 from recruiting.parsed_cv where tenant = %s limit 1", key)
 
 
+def test_an_export_of_headers_alone_is_asked_about_before_it_is_done(bench: Bench, tmp_path: Path) -> None:
+    export, _ = bench.sample(40)
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for path in export.glob("*.csv"):
+        (bare / path.name).write_text(path.read_text(encoding="utf-8-sig").splitlines()[0] + "\n")
+    key = bench.migration(bare)
+    checked = bench.command("migration", "check", key)
+    assert checked.code == 0, checked.said
+    assert "holds no people and no applications" in checked.said
+    held = bench.run(key)
+    assert held.code == 3, held.said
+    assert "holds no people and no applications" in held.said
+    assert bench.state(key) == "open"
+    assert bench.command("resume", key).code == 0
+    ended = bench.run(key)
+    assert ended.code == 0, ended.said
+
+
 def test_fewer_rows_than_the_source_states_are_held_before_anything_is_paid(bench: Bench) -> None:
     key, expected = bench.small()
     export, _ = bench.sample(40)
@@ -121,7 +140,7 @@ def test_a_mistyped_tenant_can_be_mended_before_anything_is_planned(bench: Bench
     assert ended.code == 0, ended.said
     change(bench, key, tenant="another")
     ended = bench.run(key)
-    assert ended.code == 1
+    assert ended.code == 2
     assert "another customer" in ended.said
 
 

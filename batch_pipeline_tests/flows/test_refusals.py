@@ -2,6 +2,7 @@
 
 import csv
 import io
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,14 @@ def test_exit_codes_tell_configuration_from_trouble(bench: Bench) -> None:
     assert away.code == 1
     assert "secret" not in away.said
     assert "Connection refused. Is it running" in " ".join(away.said.split())
+    known = bench.stack.environment["DATABASE_URL"]
+    at = psycopg.conninfo.conninfo_to_dict(known)
+    for wrong in ({"user": "nobody"}, {"dbname": "no-such-database"}):
+        refused = bench.run(key, DATABASE_URL=psycopg.conninfo.make_conninfo(**at | wrong))
+        assert refused.code == 2, refused.said
+        said = " ".join(refused.said.split())
+        assert "answers and refuses it" in said
+        assert "Is it running" not in said
     unnamed = bench.run(key, DATABASE_URL="postgresql://u:secret@no.such.host.invalid/none")
     assert unnamed.code == 1
     assert "secret" not in unnamed.said
@@ -95,6 +104,25 @@ def test_exit_codes_tell_configuration_from_trouble(bench: Bench) -> None:
     early = bench.command("dataset", fresh, "--to", str(bench.customers / "early"))
     assert early.code == 2
     assert "nothing of it is in schema" in early.said
+
+
+@pytest.mark.parametrize("case", ["empty", "no zip", "broken"])
+def test_an_export_that_cannot_be_used_is_wrong_input(bench: Bench, tmp_path: Path, case: str) -> None:
+    export, _ = bench.sample(40)
+    wrong = tmp_path / "export"
+    if case == "no zip":
+        wrong.write_bytes(b"no zip")
+    elif case == "empty":
+        wrong.mkdir()
+    else:
+        shutil.copytree(export, wrong)
+        with (wrong / "candidates.csv").open("a") as file:
+            file.write('7,"Open\n8,Next\n')
+    key = bench.migration(wrong)
+    assert bench.command("migration", "check", key).code == 2
+    ended = bench.run(key)
+    assert ended.code == 2, ended.said
+    assert "Next" not in ended.said
 
 
 def test_an_unreachable_provider_is_trouble_and_pays_nothing(bench: Bench) -> None:

@@ -113,6 +113,11 @@ def test_an_address_that_is_none_and_a_server_that_is_away_are_told_apart(postgr
     with pytest.raises(TransientError) as away:
         LedgerConnection.open("postgresql://someone:secret@127.0.0.1:1/nowhere")
     assert "secret" not in str(away.value)
+    known = psycopg.conninfo.conninfo_to_dict(postgres_url)
+    for wrong in ({"user": "somebody-else"}, {"dbname": "another"}):
+        with pytest.raises(ConfigurationError, match="answers and refuses it") as refused:
+            LedgerConnection.open(psycopg.conninfo.make_conninfo(**known | wrong))
+        assert not any(value in str(refused.value) for value in wrong.values())
 
 
 def test_a_key_belongs_to_one_customer(postgres_url: str) -> None:
@@ -122,7 +127,7 @@ def test_a_key_belongs_to_one_customer(postgres_url: str) -> None:
         migrations.record(ledger, "acme", "mended before anything is planned", "three")
         migrations.record(ledger, "acme", "acme", "four")
         migrations.mark_planned(ledger, "acme")
-        with pytest.raises(LedgerConflict, match="another customer"):
+        with pytest.raises(ConfigurationError, match="another customer"):
             migrations.record(ledger, "acme", "globex", "three")
 
 

@@ -84,6 +84,35 @@ def test_a_row_with_too_many_cells_is_named_by_number(tmp_path: Path) -> None:
         read(export, tmp_path / "out")
 
 
+@pytest.mark.parametrize("more", [0, 40_000])
+@pytest.mark.parametrize("broken", ['2,"B,C', '2,B,"C', '2,"B,C\n3,"D",E'])
+def test_a_quote_that_is_never_closed_is_named_by_its_row(tmp_path: Path, broken: str, more: int) -> None:
+    rows = "".join(f"{number},Ann,Lee\n" for number in range(10, 10 + more))
+    people = f"Candidate ID,First Name,Last Name\n1,A,B\n{broken}\n4,F,G\n{rows}"
+    with pytest.raises(SourceError, match=r"candidates\.csv: row 3 .*quote that is never closed"):
+        read(write(tmp_path / "in", candidates=people), tmp_path / "out")
+
+
+def test_tables_that_lie_in_a_folder_are_pointed_at(tmp_path: Path) -> None:
+    write(tmp_path / "in" / "2026" / "data")
+    (tmp_path / "in" / "attachments" / "Ann Lee").mkdir(parents=True)
+    (tmp_path / "in" / "attachments" / "Ann Lee" / "list.csv").write_text("a,b\n")
+    with pytest.raises(SourceError, match="2 in 2026/data: give that folder") as told:
+        read(tmp_path / "in", tmp_path / "out")
+    assert "Ann" not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [(None, "is empty"), ("rows.json", "state source.kind"), ("a.pdf", "saved as CSV")]
+)
+def test_an_export_without_tables_says_what_it_has(tmp_path: Path, name: str | None, said: str) -> None:
+    (tmp_path / "in").mkdir()
+    if name:
+        (tmp_path / "in" / name).write_text("[]")
+    with pytest.raises(SourceError, match=said):
+        read(tmp_path / "in", tmp_path / "out")
+
+
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     export = tmp_path / "in"
     export.mkdir()
@@ -259,9 +288,11 @@ def test_a_zip_that_climbs_out_of_itself_is_refused(tmp_path: Path, name: str) -
 def test_a_zip_that_grows_beyond_reason_is_refused(tmp_path: Path) -> None:
     archive = tmp_path / "export.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as bundle:
+        bundle.writestr("Ann Lee.csv", PEOPLE)
         bundle.writestr("candidates.csv", b"0" * (101 << 20))
-    with pytest.raises(SourceError, match="grows"):
+    with pytest.raises(SourceError, match=r"grows.*number 2 of 2, grows.*unpack the file and give") as told:
         read(archive, tmp_path / "out")
+    assert "Ann" not in str(told.value)
 
 
 def test_a_status_no_map_knows_is_said_and_can_be_mapped(tmp_path: Path) -> None:

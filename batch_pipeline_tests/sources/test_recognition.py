@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 import yaml
 
-from batch_pipeline.errors import ConfigurationError, NeedsPerson
+from batch_pipeline.errors import ConfigurationError, NeedsPerson, SourceError
 from batch_pipeline.migration import Migration
 from batch_pipeline.sources.base import MODULES, open_source
 from batch_pipeline.stages.new_migration import write_new
@@ -37,9 +37,17 @@ def test_saved_payloads_are_recognised_by_their_names(tmp_path: Path, kind: str)
 
 
 @pytest.mark.skipif(not SAMPLES.exists(), reason="the shared sample exports are not beside the checkout")
-@pytest.mark.parametrize("kind", sorted(EXPORTS))
+@pytest.mark.parametrize("kind", [*sorted(EXPORTS), "greenhouse_v3"])
 def test_the_samples_are_recognised(tmp_path: Path, kind: str) -> None:
-    assert new(tmp_path, SAMPLES / kind)["kind"] == kind
+    assert new(tmp_path, SAMPLES / kind)["kind"] == kind.removesuffix("_v3")
+
+
+def test_a_list_that_only_one_system_has_is_recognised_alone(tmp_path: Path) -> None:
+    export = write_lists(tmp_path / "export", attachments=[])
+    assert new(tmp_path / "migrations", export)["kind"] == "greenhouse"
+    (export / "attachments.json").rename(export / "applications.json")
+    with pytest.raises(SourceError, match=r"state source\.kind"):
+        new(tmp_path / "others", export)
 
 
 def test_a_folder_of_files_beside_the_payloads_is_named(tmp_path: Path) -> None:
