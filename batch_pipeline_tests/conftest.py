@@ -54,7 +54,13 @@ def object_store(server_folder: Path) -> Iterator[EmbeddedObjectStore]:
 @pytest.fixture
 def aws_environment(object_store: EmbeddedObjectStore, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The standard AWS variables of the S3 server, set for this test; no other AWS setting leaks in."""
-    for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL"):
+    services = ("STS", "IAM", "SERVICE_QUOTAS")
+    for name in (
+        "AWS_PROFILE",
+        "AWS_SESSION_TOKEN",
+        "AWS_ENDPOINT_URL",
+        *(f"AWS_ENDPOINT_URL_{service}" for service in services),
+    ):
         monkeypatch.delenv(name, raising=False)
     environment = object_store.environment()
     for name, value in environment.items():

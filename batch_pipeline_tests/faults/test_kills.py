@@ -40,10 +40,21 @@ def test_a_launcher_killed_right_before_its_acceptance_is_written_pays_once(
 def test_a_courier_killed_before_its_answer_is_written_asks_a_person(
     prepared: Harness, points: list[Point]
 ) -> None:
-    """Nobody can be asked about an on-demand call: exit code 3, and a choice with its cost."""
-    outcome = prepared.kill(first(points, "courier", "after Bedrock call", "POST model"))
-    assert outcome.doubts >= 1
-    assert_right(outcome, outcome.doubts)
+    """Nobody can be asked about an on-demand call: exit code 3, and a choice with its cost.
+
+    Calls run side by side, so the same number is not the same line every time: several are tried.
+    """
+    near = [
+        point
+        for point in points
+        if point.process == "courier" and point.kind in {"after Bedrock call", "before commit"}
+    ]
+    for point in near:
+        outcome = prepared.kill(point)
+        assert_right(outcome, outcome.doubts)
+        if outcome.doubts:
+            return
+    raise AssertionError(f"none of {len(near)} kills left a doubt")
 
 
 def test_kills_at_random_points_bill_nothing_twice_and_lose_nothing(
