@@ -36,6 +36,14 @@ def page() -> str:
         "",
         *(_line(row) for row in (head, ["---"] * len(head), *rows)),
         "",
+        "## What the adapters are tested against",
+        "Fakes of our own, over HTTP, written from recorded wire shapes; and servers that know nothing of us, where",
+        "there are any: llmock for Anthropic and OpenAI, and for OpenAI also aimock (every end of a job, answers lost",
+        "or broken, how many create calls came) and OGX (runs the lines of a batch, good and bad). `make counterparts`,",
+        "a step of `make providers`, installs the last two where Node and Python 3.12 are there; else their tests are",
+        "skipped and say so. No such server is known for Gemini, Vertex AI and Vercel's gateway. OGX never lets a job",
+        "expire; an expired job of aimock has no files, where OpenAI's has both. The providers themselves were not called.",
+        "",
     ]
     return "\n".join(lines)
 

@@ -1,7 +1,7 @@
 """Lines of OpenAI's batch files, both ways (contracts/providers.md section 2.2).
 
 A result is `{id, custom_id, response: {status_code, request_id, body} | null, error: {code, message} | null}`.
-A status of 4xx with no error is a failure all the same; OGX writes the body as a JSON string.
+A status of 4xx with no error is a failure all the same; OGX writes the body as a JSON string, and an error with a type and no code.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,6 +27,7 @@ class _Response(msgspec.Struct):
 
 class _Error(msgspec.Struct):
     code: str | None = None
+    type: str | None = None
     message: str | None = None
 
 
@@ -69,7 +70,7 @@ def _made(read: _Line) -> bytes | None:
     if response is not None and response.status_code >= HTTPStatus.MULTIPLE_CHOICES:
         return _refused(read.custom_id, response.status_code, msgspec.json.decode(response.body))
     if read.error is not None:
-        code = read.error.code or ""
+        code = read.error.code or read.error.type or ""
         refusal = refusal_in(0, {"code": code, "message": read.error.message})
         known: int | str = 402 if refusal.is_about_credit else _STATUS_OF.get(code, code)
         return error_line(read.custom_id, known, f"{code} {read.error.message or ''}".strip())

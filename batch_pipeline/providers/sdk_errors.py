@@ -4,6 +4,7 @@ They share their classes: an `APIStatusError` has a status and the decoded body,
 the transport's own error as its cause, and only that tells whether the request had left.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ _CREDIT_WORDS: Final = re.compile(
     r"credit balance|exceeded your current quota|insufficient (quota|funds|credit|balance)|billing hard limit",
     re.IGNORECASE,
 )
+# What these SDKs let through where an answer calls itself JSON and is none.
+_UNREADABLE: Final = (json.JSONDecodeError, UnicodeDecodeError)
 _BUSY: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE, 529})
 
 
@@ -88,7 +91,7 @@ class SdkErrors:
         """
         try:
             yield
-        except self.base as error:
+        except (self.base, *_UNREADABLE) as error:
             refusal = self._refusal(error)
             if refusal is None:
                 raise self._unanswered(error, what) from None
@@ -111,7 +114,7 @@ class SdkErrors:
         """
         try:
             yield
-        except self.base as error:
+        except (self.base, *_UNREADABLE) as error:
             refusal = self._refusal(error)
             if refusal is None:
                 raise self._lost(error, what) from None
@@ -135,7 +138,7 @@ class SdkErrors:
         """
         try:
             yield
-        except self.base as error:
+        except (self.base, *_UNREADABLE) as error:
             refusal = self._refusal(error)
             if refusal is None:
                 raise self._lost(error, what) from None

@@ -40,7 +40,7 @@ from batch_pipeline_tests.providers.fakes.anthropic import CACHED, KEY, MODEL, A
 from batch_pipeline_tests.providers.fakes.core import Core
 from batch_pipeline_tests.providers.fakes.skin import running
 from batch_pipeline_tests.providers.migration_place import Place
-from batch_pipeline_tests.providers.silent_server import silent_server
+from batch_pipeline_tests.providers.silent_server import NO_JSON, silent_server
 
 LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
 BODY = RequestBuilder.for_model(MODEL, "Answer in JSON.", 1000, "anthropic").text("Ada Example\nEngineer")
@@ -347,8 +347,9 @@ def test_a_refused_connection_is_no_doubt(core: Core) -> None:
         b"HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{",
         b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\ncontent-type: text/html\r\n\r\n<html>",
         b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-type: application/json\r\n\r\n{}",
+        NO_JSON,
     ],
-    ids=["cut", "a bad gateway", "cut in the body", "a proxy's page", "no job named"],
+    ids=["cut", "a bad gateway", "cut in the body", "a proxy's page", "no job named", "no JSON"],
 )
 def test_an_answer_that_never_came_whole_is_a_doubt(core: Core, answer: bytes | None) -> None:
     with silent_server(answer) as url, pytest.raises(LostAnswer):

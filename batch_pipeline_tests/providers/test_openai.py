@@ -1,6 +1,5 @@
 """The OpenAI adapter: what its contract suite cannot say for every provider."""
 
-import io
 import json
 import subprocess
 import sys
@@ -9,36 +8,31 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from batch_pipeline.answers.envelope import Answer, RecordError, read
 from batch_pipeline.errors import ConfigurationError, TerminalError, TransientError
 from batch_pipeline.local.ports import free_ports
 from batch_pipeline.local.processes import ServerProcess
-from batch_pipeline.provider_settings import OpenAIProvider
-from batch_pipeline.providers.contract import JobRequest, LostAnswer, RefusedAnswer
+from batch_pipeline.providers.contract import LostAnswer, RefusedAnswer
 from batch_pipeline.providers.job_names import job_name
-from batch_pipeline.providers.openai import OpenAIBatch, open_provider
+from batch_pipeline.providers.openai import OpenAIBatch
 from batch_pipeline.providers.openai_lines import our_line
-from batch_pipeline.providers.registry import Setup
-from batch_pipeline.requests.bodies import RequestBuilder
-from batch_pipeline.settings import Settings
 from batch_pipeline_tests.providers.fakes.core import Core
 from batch_pipeline_tests.providers.fakes.openai import KEY, MODEL, OpenAISkin
 from batch_pipeline_tests.providers.fakes.skin import running
-from batch_pipeline_tests.providers.silent_server import silent_server
-
-LONG_AGO = datetime.now(UTC) - timedelta(hours=1)
-BODY = RequestBuilder.for_model(MODEL, "Answer in JSON.", 1000, "openai").text("Ada Example\nEngineer")
-SETTINGS = Settings.model_validate({"database_url": "postgresql://nowhere"})
-
-
-def provider(url: str, key: str = "acme", **more: Any) -> OpenAIBatch:
-    section = OpenAIProvider(kind="openai", model=MODEL, base_url=url, **more)
-    made = open_provider(Setup(section, SETTINGS, key))
-    assert isinstance(made, OpenAIBatch)
-    return made
+from batch_pipeline_tests.providers.openai_place import (
+    BODY,
+    LONG_AGO,
+    ended,
+    lines_of,
+    provider,
+    ready,
+    request,
+    sent,
+    shard,
+)
+from batch_pipeline_tests.providers.silent_server import NO_JSON, silent_server
 
 
 @pytest.fixture
@@ -53,31 +47,6 @@ def core(monkeypatch: pytest.MonkeyPatch) -> Core:
 def acme(core: Core) -> Iterator[OpenAIBatch]:
     with running(OpenAISkin(), core) as url:
         yield provider(f"{url}/v1")
-
-
-def shard(*numbers: int) -> io.BytesIO:
-    lines = [json.dumps({"recordId": f"cv-{n:032x}", "modelInput": BODY}) for n in numbers]
-    return io.BytesIO("\n".join(lines).encode())
-
-
-def request(of: OpenAIBatch, name: str) -> JobRequest:
-    return JobRequest(
-        name, f"token of {name}", MODEL, "chat_completions", of.input_uri(name), of.output_uri(name), 24
-    )
-
-
-def sent(of: OpenAIBatch, key: str, digit: str = "0", *numbers: int) -> str:
-    name = job_name(key, digit * 64, 1)
-    of.upload(name, shard(*(numbers or (1,))), 0)
-    return of.create(request(of, name))
-
-
-def lines_of(of: OpenAIBatch, provider_id: str) -> list[Any]:
-    found = []
-    for file in of.outputs("", provider_id):
-        with of.open(file) as stream:
-            found += [read(line) for line in stream.read(1 << 20).splitlines()]
-    return found
 
 
 def test_only_this_migrations_files_are_erased(acme: OpenAIBatch, core: Core) -> None:
@@ -164,6 +133,7 @@ def test_an_upload_expires_by_itself_should_nobody_erase_it(acme: OpenAIBatch, c
             ("402", True),
         ),
         ({"response": None, "error": None}, ("no_response", True)),
+        ({"error": {"type": "request_failed", "message": "no"}}, ("request_failed", True)),
     ],
 )
 def test_a_failure_is_one_however_it_is_written(line: dict[str, Any], wanted: tuple[str, bool]) -> None:
@@ -222,8 +192,9 @@ def test_a_refused_connection_is_no_doubt(core: Core) -> None:
         b"HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{",
         b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\ncontent-type: text/html\r\n\r\n<html>",
         b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-type: application/json\r\n\r\n{}",
+        NO_JSON,
     ],
-    ids=["cut", "a bad gateway", "cut in the body", "a proxy's page", "no job named"],
+    ids=["cut", "a bad gateway", "cut in the body", "a proxy's page", "no job named", "no JSON"],
 )
 def test_an_answer_that_never_came_whole_is_a_doubt(core: Core, answer: bytes | None) -> None:
     with silent_server(answer) as url:
@@ -231,6 +202,11 @@ def test_an_answer_that_never_came_whole_is_a_doubt(core: Core, answer: bytes | 
         lost._uploaded["n"] = "file-1"
         with pytest.raises(LostAnswer):
             lost.create(request(lost, "n"))
+
+
+def test_a_look_whose_answer_is_no_json_is_repeated_later(core: Core) -> None:
+    with silent_server(NO_JSON) as url, pytest.raises(TransientError, match="status of batch_1"):
+        provider(f"{url}/v1").report("batch_1")
 
 
 @pytest.mark.parametrize(
@@ -288,20 +264,13 @@ def test_nothing_of_aws_is_even_loaded() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def _ready(url: str) -> bool:
-    try:
-        return httpx.get(url, timeout=1).status_code < 500
-    except httpx.HTTPError:
-        return False
-
-
 def test_an_independent_server_runs_a_job_from_upload_to_erasure(core: Core, tmp_path: Path) -> None:
     """llmock knows nothing of us. It lists no files (405) and does not say `completed` at once."""
     port = free_ports(1)[0]
     command = [sys.executable, "-m", "llmock.cli", "serve", "--port", str(port), "--response-style", "echo"]
     server = ServerProcess("llmock", command, tmp_path / "log", tmp_path, stop_seconds=10)
     with server:
-        server.wait_ready(lambda: _ready(f"http://127.0.0.1:{port}/v1/models"), 60)
+        server.wait_ready(lambda: ready(f"http://127.0.0.1:{port}/v1/models"), 60)
         away = provider(f"http://127.0.0.1:{port}/v1")
         assert all(check.passed for check in away.preflight(MODEL, {}))
         name = job_name("acme", "0" * 64, 1)
@@ -310,10 +279,7 @@ def test_an_independent_server_runs_a_job_from_upload_to_erasure(core: Core, tmp
         found = away.find(request(away, name), LONG_AGO)
         assert found is not None
         assert found.provider_id == job
-        deadline = datetime.now(UTC) + timedelta(seconds=30)
-        while away.report(job).phase != "ended":
-            assert datetime.now(UTC) < deadline
-        assert away.report(job).status == "Completed"
+        assert ended(away, job).status == "Completed"
         answers = lines_of(away, job)
         assert sorted(answer.record_id for answer in answers) == [f"cv-{n:032x}" for n in (1, 2, 3)]
         assert all(isinstance(answer, Answer) for answer in answers)
