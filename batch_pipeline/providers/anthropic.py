@@ -6,7 +6,6 @@ its time and size, and its first result says whether it is the one. While such a
 nothing can be said. Parameters are looked at after create: what is wrong comes back as errors of all records.
 """
 
-import hashlib
 import json
 import os
 import time
@@ -48,9 +47,11 @@ from batch_pipeline.providers.contract import (
     ResultsGone,
     Totals,
 )
+from batch_pipeline.providers.credential_names import key_name
 from batch_pipeline.providers.registry import Setup
 from batch_pipeline.providers.sdk_errors import SdkErrors
 from batch_pipeline.providers.sdk_preflight import Preflight
+from batch_pipeline.providers.stopping import stop
 from batch_pipeline.providers.wire_lines import LineStream, requests_in, spooled
 
 ERRORS: Final = SdkErrors(
@@ -121,7 +122,7 @@ class AnthropicBatches:
         secret = self.client.api_key or self.client.auth_token
         if secret is None:
             return f"anthropic:{self._host}:profile-{os.environ.get('ANTHROPIC_PROFILE', 'default')}"
-        return f"anthropic:{self._host}:key-{hashlib.sha256(secret.encode()).hexdigest()[:8]}"
+        return f"anthropic:{self._host}:{key_name(secret)}"
 
     @property
     def home(self) -> str:
@@ -272,15 +273,11 @@ class AnthropicBatches:
             return self.client.messages.batches.retrieve(provider_id)
 
     def stop(self, provider_id: str) -> None:
-        if self.report(provider_id).phase == "ended":
-            return
-        try:
-            with ERRORS.repeatable(f"stop of {provider_id}"):
-                self.client.messages.batches.cancel(provider_id)
-        except TerminalError:
-            # it ended in between: a stop races the end of the job
-            if self.report(provider_id).phase != "ended":
-                raise
+        stop(self.report, self._cancel, provider_id)
+
+    def _cancel(self, provider_id: str) -> None:
+        with ERRORS.repeatable(f"stop of {provider_id}"):
+            self.client.messages.batches.cancel(provider_id)
 
     def outputs(self, name: str, provider_id: str) -> list[OutputFile]:
         if self._batch(provider_id).archived_at is not None:

@@ -6,7 +6,6 @@ Requests travel in the create call and answers in the job itself, so that deleti
 API's file mode is not used, because nobody can delete the file it leaves its results in.
 """
 
-import hashlib
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -30,6 +29,7 @@ from batch_pipeline.providers.contract import (
     ResultsGone,
     Totals,
 )
+from batch_pipeline.providers.credential_names import key_name
 from batch_pipeline.providers.gemini_lines import batch_body, inline_requests, our_lines, results_in
 from batch_pipeline.providers.gemini_preflight import Preflight
 from batch_pipeline.providers.google_errors import errors
@@ -37,6 +37,7 @@ from batch_pipeline.providers.google_http import GoogleApi, connections, json_ob
 from batch_pipeline.providers.google_jobs import counts_of, state_of, time_of, words
 from batch_pipeline.providers.job_names import belongs_to
 from batch_pipeline.providers.registry import Setup
+from batch_pipeline.providers.stopping import stop
 from batch_pipeline.providers.wire_lines import LineStream, requests_in
 
 ERRORS: Final = errors("the Gemini API")
@@ -73,7 +74,7 @@ def open_provider(setup: Setup) -> BatchProvider:
     api = GoogleApi(
         f"{address.rstrip('/')}/{section.api_version}", lambda: {"x-goog-api-key": key}, connections()
     )
-    return GeminiBatch(api, section, setup.key, hashlib.sha256(key.encode()).hexdigest()[:8])
+    return GeminiBatch(api, section, setup.key, key_name(key))
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class GeminiBatch:
     api: GoogleApi
     section: GeminiProvider
     key: str
-    key_digest: str
+    key_name: str
     _prepared: dict[str, bytes] = field(default_factory=dict)  # job name -> create body, of this process
 
     @property
@@ -93,7 +94,7 @@ class GeminiBatch:
     @property
     def account(self) -> str:
         """Which key it is, by a few digits of its digest: the API has no word for its project."""
-        return f"gemini:{self.api.host}:key-{self.key_digest}"
+        return f"gemini:{self.api.host}:{self.key_name}"
 
     @property
     def home(self) -> str:
@@ -169,15 +170,11 @@ class GeminiBatch:
             return self.api.often("GET", f"/{provider_id}", params={"fields": _NO_ANSWERS})
 
     def stop(self, provider_id: str) -> None:
-        if self.report(provider_id).phase == "ended":
-            return
-        try:
-            with ERRORS.repeatable(f"stop of {provider_id}"):
-                self.api.often("POST", f"/{provider_id}:cancel")
-        except TerminalError:
-            # it ended in between: a stop races the end of the job
-            if self.report(provider_id).phase != "ended":
-                raise
+        stop(self.report, self._cancel, provider_id)
+
+    def _cancel(self, provider_id: str) -> None:
+        with ERRORS.repeatable(f"stop of {provider_id}"):
+            self.api.often("POST", f"/{provider_id}:cancel")
 
     def outputs(self, name: str, provider_id: str) -> list[OutputFile]:  # noqa: ARG002 - known by its id
         return [OutputFile(provider_id)]

@@ -6,7 +6,6 @@ be missing, and a job that never began still ends as `failed` on a later look, n
 to delete a job; its files can be.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -34,11 +33,13 @@ from batch_pipeline.providers.contract import (
     ResultsGone,
     Totals,
 )
+from batch_pipeline.providers.credential_names import key_name
 from batch_pipeline.providers.job_names import belongs_to
 from batch_pipeline.providers.openai_lines import ENDPOINT, our_line, request_lines
 from batch_pipeline.providers.registry import Setup
 from batch_pipeline.providers.sdk_errors import SdkErrors
 from batch_pipeline.providers.sdk_preflight import Preflight
+from batch_pipeline.providers.stopping import stop
 from batch_pipeline.providers.wire_lines import LineStream, requests_in, spooled
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ class OpenAIBatch:
     def account(self) -> str:
         """Project or organisation where one is named, else which key it is, by a few digits of its digest."""
         named = os.environ.get("OPENAI_PROJECT_ID") or os.environ.get("OPENAI_ORG_ID")
-        who = named or f"key-{hashlib.sha256(str(self.client.api_key).encode()).hexdigest()[:8]}"
+        who = named or key_name(str(self.client.api_key))
         return f"openai:{self._host}:{who}"
 
     @property
@@ -249,15 +250,11 @@ class OpenAIBatch:
             return _report(self.client.batches.retrieve(provider_id))
 
     def stop(self, provider_id: str) -> None:
-        if self.report(provider_id).phase == "ended":
-            return
-        try:
-            with ERRORS.repeatable(f"stop of {provider_id}"):
-                self.client.batches.cancel(provider_id)
-        except TerminalError:
-            # it ended in between: a stop races the end of the job
-            if self.report(provider_id).phase != "ended":
-                raise
+        stop(self.report, self._cancel, provider_id)
+
+    def _cancel(self, provider_id: str) -> None:
+        with ERRORS.repeatable(f"stop of {provider_id}"):
+            self.client.batches.cancel(provider_id)
 
     def outputs(self, name: str, provider_id: str) -> list[OutputFile]:  # noqa: ARG002 - known by its id
         with ERRORS.repeatable(f"outputs of {provider_id}"):

@@ -6,7 +6,6 @@ are kept (`sent_bodies.py`). Nothing is listed and nothing is deleted. There are
 what no job can hold, go to the provider of `on_demand`.
 """
 
-import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -33,8 +32,10 @@ from batch_pipeline.providers.contract import (
     ResultsGone,
     Totals,
 )
+from batch_pipeline.providers.credential_names import key_name
 from batch_pipeline.providers.registry import Setup
 from batch_pipeline.providers.sent_bodies import SentBodies
+from batch_pipeline.providers.stopping import stop
 from batch_pipeline.providers.vercel_http import ADDRESS, ERRORS, Gateway, Refused, credential
 from batch_pipeline.providers.vercel_lines import our_line, start_body
 from batch_pipeline.providers.wire_lines import LineStream, requests_in
@@ -88,7 +89,7 @@ class VercelGateway:
     def account(self) -> str:
         """The team where one is named, else which key it is; tokens of Vercel's own change by the hour."""
         method, secret = credential()
-        who = "oidc" if method == "oidc" else f"key-{hashlib.sha256(secret.encode()).hexdigest()[:8]}"
+        who = "oidc" if method == "oidc" else key_name(secret)
         return f"vercel:{self._host}:{self.section.team or who}"
 
     @property
@@ -193,15 +194,11 @@ class VercelGateway:
         return _report(provider_id, said)
 
     def stop(self, provider_id: str) -> None:
-        if self.report(provider_id).phase == "ended":
-            return
-        try:
-            with ERRORS.repeatable(f"stop of {provider_id}"):
-                self.gateway.cancel(provider_id)
-        except TerminalError:
-            # it ended in between: a stop races the end of the job
-            if self.report(provider_id).phase != "ended":
-                raise
+        stop(self.report, self._cancel, provider_id)
+
+    def _cancel(self, provider_id: str) -> None:
+        with ERRORS.repeatable(f"stop of {provider_id}"):
+            self.gateway.cancel(provider_id)
 
     def outputs(self, name: str, provider_id: str) -> list[OutputFile]:  # noqa: ARG002 - known by its id
         """A job that failed may have results all the same."""

@@ -37,6 +37,7 @@ from batch_pipeline.providers.google_http import GoogleApi, connections, json_ob
 from batch_pipeline.providers.google_jobs import counts_of, state_of, time_of, words
 from batch_pipeline.providers.job_names import belongs_to
 from batch_pipeline.providers.registry import Setup
+from batch_pipeline.providers.stopping import stop
 from batch_pipeline.providers.vertex_lines import Reader, claude_lines, gemini_lines
 from batch_pipeline.providers.vertex_preflight import Preflight
 from batch_pipeline.providers.wire_lines import LineStream, requests_in, split_lines, spooled
@@ -222,15 +223,11 @@ class VertexBatch:
             return self.api.often("GET", f"/{provider_id}")
 
     def stop(self, provider_id: str) -> None:
-        if self.report(provider_id).phase == "ended":
-            return
-        try:
-            with ERRORS.repeatable(f"stop of {provider_id}"):
-                self.api.often("POST", f"/{provider_id}:cancel")
-        except TerminalError:
-            # it ended in between: a stop races the end of the job
-            if self.report(provider_id).phase != "ended":
-                raise
+        stop(self.report, self._cancel, provider_id)
+
+    def _cancel(self, provider_id: str) -> None:
+        with ERRORS.repeatable(f"stop of {provider_id}"):
+            self.api.often("POST", f"/{provider_id}:cancel")
 
     def outputs(self, name: str, provider_id: str) -> list[OutputFile]:
         """Where the job says it wrote; its destination is a prefix below which it makes a folder of its own."""
