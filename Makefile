@@ -20,8 +20,9 @@ demo: $(READY)
 up: $(READY)
 	$(BIN)/batch-pipeline up
 
+# Three workers on two cores: a third of the time they wait for servers.
 test: check
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 check: $(READY)
 	$(BIN)/ruff check .

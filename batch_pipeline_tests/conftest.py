@@ -13,12 +13,20 @@ from psycopg import sql
 from batch_pipeline.local.object_store import EmbeddedObjectStore
 from batch_pipeline.local.postgres import EmbeddedPostgres
 
-# Files whose tests mostly wait for servers: begun first, so that no worker is left alone with one of them.
-_LONGEST = ("test_demo.py", "test_kills.py", "test_stack_daemon.py", "test_stack_browser.py")
+# Begun first, the longest first of all: no worker is left alone with one of them at the end.
+_LONGEST = (
+    "test_kills.py",
+    "test_guarantees.py",
+    "test_demo.py",
+    "test_cascade_kills.py",
+    "test_stack_daemon.py",
+    "test_stack_browser.py",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.path.name not in _LONGEST)
+    places = {name: place for place, name in enumerate(_LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(places)))
 
 
 @pytest.fixture(scope="session")
