@@ -312,6 +312,20 @@ def dataset(key: str, folder: Path) -> None:
         _table("rows written", write_dataset(url, target_of(context), folder))
 
 
+@cli.command()
+@click.argument("key")
+@click.option("--to", "file", required=True, type=click.Path(path_type=Path, dir_okay=False))
+def audit(key: str, file: Path) -> None:
+    """Write who was sent what, when, under which job, and when it was erased, as CSV: digests and ids alone."""
+    from batch_pipeline.stages.audit import write_audit
+
+    with _ledger() as ledger:
+        if not migrations.standing(ledger, key).known:
+            Catalogue(Settings.from_environment().migrations).require(key)
+        count = write_audit(ledger, key, file)
+    console.print(f"wrote {file}: {count:,} requests that left for a model", markup=False)
+
+
 @cli.command("erase-person")
 @click.argument("key")
 @click.argument("source_id")

@@ -41,20 +41,22 @@ def open_calls(ledger: LedgerConnection, key: str) -> list[tuple[int, str]]:
     return [(int(row["id"]), str(row["record_id"])) for row in rows]
 
 
-def intend(ledger: LedgerConnection, key: str, record_id: str, model: str, tier: int = 0) -> int:
-    """Write that a call to the model of this tier is about to leave; return its id.
+def intend(
+    ledger: LedgerConnection, key: str, record_id: str, model: str, tier: int = 0, account: str | None = None
+) -> int:
+    """Write that a call to the model of this tier is about to leave, to this account; return its id.
 
     Raises:
         LedgerConflict: the record is not owed there: a call for it would be a second payment.
     """
     with ledger.transaction():
         row = ledger.sql.execute(
-            "insert into on_demand_call (migration, record_id, tier, attempt, model) "
+            "insert into on_demand_call (migration, record_id, tier, attempt, model, account) "
             "select migration, record_id, tier, (select coalesce(max(attempt), 0) + 1 from on_demand_call c "
-            "where c.migration = d.migration and c.record_id = d.record_id), %s "
+            "where c.migration = d.migration and c.record_id = d.record_id), %s, %s "
             "from document d where migration = %s and record_id = %s and tier = %s and state = 'owed' "
             "for update returning id",
-            (model, key, record_id, tier),
+            (model, account, key, record_id, tier),
         ).fetchone()
         if row is None:
             raise LedgerConflict(f"migration {key}: record {record_id} is not owed; no call was made")

@@ -176,7 +176,9 @@ class Courier:
         model_input = self._dialect.for_sdk(request.model_input)
         self._pace.take(request.tokens)
         for busy in range(_MOST_BUSY_ANSWERS):
-            call = on_demand.intend(ledger, context.key, request.record_id, model, context.tier)
+            call = on_demand.intend(
+                ledger, context.key, request.record_id, model, context.tier, self._provider.account
+            )
             try:
                 output = self._provider.answer(model, self._dialect.name, model_input)
             except RefusedAnswer as error:

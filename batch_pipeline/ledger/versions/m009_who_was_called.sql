@@ -1,0 +1,2 @@
+-- Jobs say whose account they went to; from here on single calls do too. Older ones are not known.
+alter table on_demand_call add column account text;
