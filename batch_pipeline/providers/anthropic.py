@@ -12,7 +12,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from shutil import copyfileobj
 from tempfile import TemporaryFile
 from typing import IO, Any, BinaryIO, Final
@@ -411,7 +411,6 @@ def _report(batch: MessageBatch) -> JobReport:
         status=_status(batch) if ended else batch.processing_status,
         phase="ended" if ended else "running",
         message=None,
-        submitted_at=batch.created_at.astimezone(UTC),
         ended_at=batch.ended_at if ended else None,
         deadline=batch.expires_at,
         # all but `processing` stay zero until the end

@@ -235,7 +235,7 @@ class Bedrock:
                 nameContains=request.name, submitTimeAfter=since - _CLOCK_SKEW
             ):
                 for summary in page.get("invocationJobSummaries", []):
-                    if summary["jobName"] == request.name and self._same(request, summary):
+                    if summary.get("jobName") == request.name and self._same(request, summary):
                         return _report(summary)
             return self._found_by_output(request)
 
@@ -250,11 +250,15 @@ class Bedrock:
         return None
 
     def _same(self, request: JobRequest, summary: "ModelInvocationJobSummaryTypeDef") -> bool:
-        token = summary.get("clientRequestToken")
+        token: str | None = summary.get("clientRequestToken")
         if token is None:
-            token = self.aws.bedrock.get_model_invocation_job(jobIdentifier=summary["jobArn"]).get(
-                "clientRequestToken"
+            answer: Mapping[str, Any] = self.aws.bedrock.get_model_invocation_job(
+                jobIdentifier=summary["jobArn"]
             )
+            token = answer.get("clientRequestToken")
+        if token is None:
+            # a server that keeps no tokens would start a second job for ours: a folder holds one request's input
+            return _input_of(summary) == request.input_uri
         return token == request.token
 
     def reports(self, since: datetime) -> Iterator[JobReport]:
@@ -355,7 +359,20 @@ class Bedrock:
         return erase_prefix(self.aws.s3, self.bucket, self.prefix, self.bucket_owner)
 
 
+def _input_of(summary: "ModelInvocationJobSummaryTypeDef") -> str | None:
+    return summary["inputDataConfig"].get("s3InputDataConfig", {}).get("s3Uri")
+
+
 def _report(summary: Mapping[str, Any]) -> JobReport:
+    """Of a summary or of the whole answer. Servers other than AWS leave members out that AWS always gives.
+
+    Raises:
+        TerminalError: it names no job.
+    """
+    if "jobArn" not in summary:
+        raise TerminalError(
+            "Bedrock answered with a job that has no jobArn: is the endpoint a Bedrock server?"
+        )
     status = str(summary.get("status", "Submitted"))
     phase: Phase = "ended" if status in ENDED else "running"
     return JobReport(
@@ -365,7 +382,6 @@ def _report(summary: Mapping[str, Any]) -> JobReport:
         status=status,
         phase=phase,
         message=hinted(summary["message"]) if summary.get("message") else None,
-        submitted_at=summary["submitTime"],
         ended_at=summary.get("endTime"),
         deadline=summary.get("jobExpirationTime"),
         counts=RecordCounts(

@@ -114,7 +114,6 @@ class JobReport:
     status: str
     phase: Phase
     message: str | None
-    submitted_at: datetime
     ended_at: datetime | None
     deadline: datetime | None
     counts: RecordCounts

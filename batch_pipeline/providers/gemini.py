@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, BinaryIO, Final
 
 import msgspec
@@ -285,7 +285,6 @@ def _report(job: Mapping[str, Any]) -> JobReport:
         status=status,
         phase=phase,
         message=words(job.get("error")),
-        submitted_at=created or datetime.now(UTC),
         ended_at=time_of(about.get("endTime") or about.get("updateTime")) if phase == "ended" else None,
         deadline=created + _DEADLINE if created else None,
         counts=counts,

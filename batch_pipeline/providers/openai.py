@@ -386,7 +386,6 @@ def _report(batch: "Batch") -> JobReport:
         status=status,
         phase="ended" if said in _ENDED else "running",
         message=_why(batch),
-        submitted_at=_time(batch.created_at) or datetime.now(UTC),
         ended_at=_time(ended) if said in _ENDED else None,
         deadline=_time(batch.expires_at),
         counts=RecordCounts(counts.total, counts.completed + counts.failed, counts.completed, counts.failed)

@@ -253,8 +253,7 @@ class VercelGateway:
             if report.phase != "ended":
                 self.stop(provider_id)
                 running += 1
-            since_when = report.ended_at or report.submitted_at
-            held.append(_time(said.get("expiresAt")) or since_when + timedelta(days=29))
+            held.append(_time(said.get("expiresAt")) or _created(said) + timedelta(days=29))
         if running:
             raise TransientError(
                 f"{running} jobs of migration {self.key} are still under way and were asked to stop: erase again"
@@ -270,7 +269,6 @@ class VercelGateway:
 
 def _report(provider_id: str, said: Mapping[str, Any]) -> JobReport:
     counts = said.get("requestCounts") or {}
-    submitted = _time(said.get("createdAt")) or datetime.now(UTC)
     ended = said.get("status") != "pending"
     completed, failed = counts.get("completed"), counts.get("failed")
     done = None if completed is None and failed is None else (completed or 0) + (failed or 0)
@@ -282,9 +280,8 @@ def _report(provider_id: str, said: Mapping[str, Any]) -> JobReport:
         status=_status(said, completed) if ended else str(said.get("rawStatus") or "pending"),
         phase="ended" if ended else "running",
         message=error.get("message") if isinstance(error, dict) else None,
-        submitted_at=submitted,
         ended_at=None,
-        deadline=submitted + _DEADLINE,
+        deadline=_created(said) + _DEADLINE,
         counts=RecordCounts(counts.get("total"), done, completed, failed),
     )
 
@@ -307,3 +304,7 @@ def _time(text: Any) -> datetime | None:
     except (TypeError, ValueError):
         return None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _created(said: Mapping[str, Any]) -> datetime:
+    return _time(said.get("createdAt")) or datetime.now(UTC)

@@ -344,7 +344,6 @@ def _report(job: Mapping[str, Any]) -> JobReport:
         status=status,
         phase=phase,
         message=words(job.get("error")),
-        submitted_at=created or datetime.now(UTC),
         ended_at=time_of(job.get("endTime") or job.get("updateTime")) if phase == "ended" else None,
         deadline=created + _DEADLINE if created else None,
         counts=counts,

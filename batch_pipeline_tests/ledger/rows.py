@@ -65,7 +65,6 @@ def report(job: Job, status: str, *, ended: bool, message: str | None = None) ->
         status=status,
         phase="ended" if ended else "running",
         message=message,
-        submitted_at=ENDED_AT,
         ended_at=ENDED_AT if ended else None,
         deadline=None,
         counts=RecordCounts(),

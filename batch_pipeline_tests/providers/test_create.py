@@ -70,6 +70,44 @@ def test_a_job_of_another_token_under_the_same_name_is_not_ours(place: Place) ->
     assert place.bedrock.find(request, LONG_AGO) is None
 
 
+@contextmanager
+def less_said(place: Place, *members: str) -> Iterator[None]:
+    """As of a server that leaves these members out of its answers about jobs."""
+    events = place.bedrock.aws.bedrock.meta.events
+    names = ("after-call.bedrock.ListModelInvocationJobs", "after-call.bedrock.GetModelInvocationJob")
+
+    def strip(parsed: dict[str, Any], **_: Any) -> None:
+        for job in [parsed, *parsed.get("invocationJobSummaries", [])]:
+            for member in members:
+                job.pop(member, None)
+
+    for name in names:
+        events.register(name, strip)
+    try:
+        yield
+    finally:
+        for name in names:
+            events.unregister(name, strip)
+
+
+def test_a_server_that_keeps_no_tokens_is_known_by_name_and_input(place: Place) -> None:
+    request = place.uploaded("bp-acme-1-a1")
+    arn = place.bedrock.create(request)
+    elsewhere = replace(request, input_uri=place.bedrock.input_uri("bp-acme-2-a1"))
+    with less_said(place, "clientRequestToken", "submitTime", "lastModifiedTime"):
+        found = place.bedrock.find(request, LONG_AGO)
+        assert found is not None
+        assert (found.provider_id, found.token) == (arn, None)
+        assert place.bedrock.find(elsewhere, LONG_AGO) is None
+        assert [report.provider_id for report in place.bedrock.reports(LONG_AGO)] == [arn]
+
+
+def test_a_job_without_an_id_is_told_by_words(place: Place) -> None:
+    place.bedrock.create(place.uploaded("bp-acme-1-a1"))
+    with less_said(place, "jobArn"), pytest.raises(TerminalError, match="is the endpoint a Bedrock server"):
+        list(place.bedrock.reports(LONG_AGO))
+
+
 def test_a_name_that_begins_like_ours_is_not_ours(place: Place) -> None:
     place.bedrock.create(place.uploaded("bp-acme-1-a11"))
     assert place.bedrock.find(place.request("bp-acme-1-a1"), LONG_AGO) is None
