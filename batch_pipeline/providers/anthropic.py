@@ -51,7 +51,7 @@ from batch_pipeline.providers.credential_names import key_name
 from batch_pipeline.providers.registry import Setup
 from batch_pipeline.providers.sdk_errors import SdkErrors
 from batch_pipeline.providers.sdk_preflight import Preflight
-from batch_pipeline.providers.stopping import stop
+from batch_pipeline.providers.stopping import stop, stop_before_erasing
 from batch_pipeline.providers.wire_lines import LineStream, requests_in, spooled
 
 ERRORS: Final = SdkErrors(
@@ -363,12 +363,7 @@ class AnthropicBatches:
                 except ResultsGone:
                     continue
         running = [batch.id for batch in ours.values() if batch.processing_status != "ended"]
-        for provider_id in running:
-            self.stop(provider_id)
-        if running:
-            raise TransientError(
-                f"{len(running)} jobs of migration {self.key} are still under way and were asked to stop: erase again"
-            )
+        stop_before_erasing(self.key, running, self.stop)
         return list(ours), unknown
 
     def _is_there(self, provider_id: str) -> bool:

@@ -37,7 +37,7 @@ from batch_pipeline.providers.google_http import GoogleApi, connections, json_ob
 from batch_pipeline.providers.google_jobs import counts_of, state_of, time_of, words
 from batch_pipeline.providers.job_names import belongs_to
 from batch_pipeline.providers.registry import Setup
-from batch_pipeline.providers.stopping import stop
+from batch_pipeline.providers.stopping import stop, stop_before_erasing
 from batch_pipeline.providers.wire_lines import LineStream, requests_in
 
 ERRORS: Final = errors("the Gemini API")
@@ -219,12 +219,7 @@ class GeminiBatch:
         ours = {str(job.get("name")) for job in self._ours(since)}
         found = ours | {one for one in provider_ids if one in ours or self._is_there(one)}
         running = [one for one in sorted(found) if self.report(one).phase != "ended"]
-        for one in running:
-            self.stop(one)
-        if running:
-            raise TransientError(
-                f"{len(running)} jobs of migration {self.key} are still under way and were asked to stop: erase again"
-            )
+        stop_before_erasing(self.key, running, self.stop)
         for one in sorted(found):
             self._delete(one)
         left = {str(job.get("name")) for job in self._ours(since)}

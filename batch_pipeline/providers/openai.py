@@ -39,7 +39,7 @@ from batch_pipeline.providers.openai_lines import ENDPOINT, our_line, request_li
 from batch_pipeline.providers.registry import Setup
 from batch_pipeline.providers.sdk_errors import SdkErrors
 from batch_pipeline.providers.sdk_preflight import Preflight
-from batch_pipeline.providers.stopping import stop
+from batch_pipeline.providers.stopping import stop, stop_before_erasing
 from batch_pipeline.providers.wire_lines import LineStream, requests_in, spooled
 
 if TYPE_CHECKING:
@@ -350,12 +350,7 @@ class OpenAIBatch:
                 except ResultsGone:
                     continue
         running = [batch.id for batch in found.values() if _report(batch).phase != "ended"]
-        for provider_id in running:
-            self.stop(provider_id)
-        if running:
-            raise TransientError(
-                f"{len(running)} jobs of migration {self.key} are still under way and were asked to stop: erase again"
-            )
+        stop_before_erasing(self.key, running, self.stop)
         return list(found.values())
 
     def _is_ours(self, file: "FileObject") -> bool:

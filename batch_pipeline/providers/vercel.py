@@ -35,7 +35,7 @@ from batch_pipeline.providers.contract import (
 from batch_pipeline.providers.credential_names import key_name
 from batch_pipeline.providers.registry import Setup
 from batch_pipeline.providers.sent_bodies import SentBodies
-from batch_pipeline.providers.stopping import stop
+from batch_pipeline.providers.stopping import stop, stop_before_erasing
 from batch_pipeline.providers.vercel_http import ADDRESS, ERRORS, Gateway, Refused, credential
 from batch_pipeline.providers.vercel_lines import our_line, start_body
 from batch_pipeline.providers.wire_lines import LineStream, requests_in
@@ -242,22 +242,17 @@ class VercelGateway:
             TransientError: a job of ours is still under way and was asked to stop.
         """
         held: list[datetime] = []
-        running = 0
+        running: list[str] = []
         for provider_id in provider_ids:
             try:
                 with ERRORS.repeatable(f"status of {provider_id}"):
                     said = self.gateway.status(provider_id)
             except ResultsGone:
                 continue
-            report = _report(provider_id, said)
-            if report.phase != "ended":
-                self.stop(provider_id)
-                running += 1
+            if _report(provider_id, said).phase != "ended":
+                running.append(provider_id)
             held.append(_time(said.get("expiresAt")) or _created(said) + timedelta(days=29))
-        if running:
-            raise TransientError(
-                f"{running} jobs of migration {self.key} are still under way and were asked to stop: erase again"
-            )
+        stop_before_erasing(self.key, running, self.stop)
         kept = (
             f"{len(held)} batches with their requests and results at {self._host}: the gateway deletes none, and "
             f"keeps them until {max(held):%Y-%m-%d} at least"

@@ -37,7 +37,7 @@ from batch_pipeline.providers.google_http import GoogleApi, connections, json_ob
 from batch_pipeline.providers.google_jobs import counts_of, state_of, time_of, words
 from batch_pipeline.providers.job_names import belongs_to
 from batch_pipeline.providers.registry import Setup
-from batch_pipeline.providers.stopping import stop
+from batch_pipeline.providers.stopping import stop, stop_before_erasing
 from batch_pipeline.providers.vertex_lines import Reader, claude_lines, gemini_lines
 from batch_pipeline.providers.vertex_preflight import Preflight
 from batch_pipeline.providers.wire_lines import LineStream, requests_in, split_lines, spooled
@@ -287,12 +287,7 @@ class VertexBatch:
         found = {str(job.get("name")): job for job in self._ours(since)}
         ids = set(found) | {one for one in provider_ids if one not in found and self._is_there(one)}
         running = [one for one in sorted(ids) if self.report(one).phase != "ended"]
-        for one in running:
-            self.stop(one)
-        if running:
-            raise TransientError(
-                f"{len(running)} jobs of migration {self.key} are still under way and were asked to stop: erase again"
-            )
+        stop_before_erasing(self.key, running, self.stop)
         emptied = erase_prefix(self.bucket, self._prefix)
         for one in sorted(ids):
             with suppress(ResultsGone), ERRORS.repeatable(f"removal of {one}"):
