@@ -15,7 +15,7 @@ import msgspec
 
 from batch_pipeline.providers.sdk_errors import refusal_in
 from batch_pipeline.providers.wire_lines import Request, answer_line, error_line, split_lines, with_first
-from batch_pipeline.surrogates import without_lone_surrogates
+from batch_pipeline.surrogates import decoded
 
 _DIGITS: Final = 8
 # Records the provider never began: they are owed again, so they have no line.
@@ -71,7 +71,7 @@ def first_custom_id(chunks: Iterable[bytes]) -> str | None:
     """Of the first result line that can be read."""
     for line in split_lines(chunks):
         try:
-            return _decoded(line).custom_id
+            return decoded(_LINE, line).custom_id
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
     return None
@@ -83,20 +83,12 @@ def our_line(line: bytes, key: str) -> bytes | None:
     An id of another migration keeps its marks, so that it is counted as unknown.
     """
     try:
-        read = _decoded(line)
+        read = decoded(_LINE, line)
         ours = is_of_migration(read.custom_id, key)
         record_id = read.custom_id[2 * _DIGITS + 2 :] if ours else read.custom_id
         return _made(record_id, read.result)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return line
-
-
-def _decoded(line: bytes) -> _Line:
-    try:
-        return _LINE.decode(line)
-    except msgspec.DecodeError:
-        # half of a surrogate pair is no JSON to msgspec, and no reason to lose a paid answer
-        return _LINE.decode(without_lone_surrogates(line))
 
 
 def _made(record_id: str, result: _Result) -> bytes | None:

@@ -11,7 +11,7 @@ import msgspec
 from batch_pipeline.providers.google_errors import http_code
 from batch_pipeline.providers.record_places import place
 from batch_pipeline.providers.wire_lines import Request, answer_line, error_line
-from batch_pipeline.surrogates import without_lone_surrogates
+from batch_pipeline.surrogates import decoded
 
 _UNSET: Final = (b"", b"null")
 
@@ -68,21 +68,13 @@ def results_in(operation: bytes) -> list[bytes] | None:
         ValueError: this is no operation.
     """
     try:
-        read = _operation(operation)
+        read = decoded(_OPERATION, operation)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError("no operation") from error
     for output in (read.response, read.metadata and read.metadata.output):
         if output and output.inlinedResponses and output.inlinedResponses.inlinedResponses is not None:
             return [_on_one_line(bytes(item)) for item in output.inlinedResponses.inlinedResponses]
     return None
-
-
-def _operation(operation: bytes) -> _Operation:
-    try:
-        return _OPERATION.decode(operation)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        # half of a surrogate pair is no JSON to msgspec, and no reason to lose paid answers
-        return _OPERATION.decode(without_lone_surrogates(operation))
 
 
 def _on_one_line(item: bytes) -> bytes:

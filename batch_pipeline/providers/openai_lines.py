@@ -12,7 +12,7 @@ import msgspec
 
 from batch_pipeline.providers.sdk_errors import refusal_in
 from batch_pipeline.providers.wire_lines import Request, answer_line, error_line, with_first
-from batch_pipeline.surrogates import without_lone_surrogates
+from batch_pipeline.surrogates import decoded
 
 ENDPOINT: Final = "/v1/chat/completions"
 # Records the provider never began: they are owed again, so they have no line.
@@ -51,12 +51,7 @@ def request_lines(requests: Iterable[Request], model: str) -> Iterator[bytes]:
 def our_line(line: bytes) -> bytes | None:
     """A result line as ours; what is no result goes on as it is and is counted as corrupt."""
     try:
-        try:
-            read = _LINE.decode(line)
-        except msgspec.DecodeError:
-            # half of a surrogate pair is no JSON to msgspec, and no reason to lose a paid answer
-            read = _LINE.decode(without_lone_surrogates(line))
-        return _made(read)
+        return _made(decoded(_LINE, line))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return line
 

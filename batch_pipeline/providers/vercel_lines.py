@@ -11,7 +11,7 @@ import msgspec
 
 from batch_pipeline.providers.sdk_errors import refusal_in
 from batch_pipeline.providers.wire_lines import Request, answer_line, error_line
-from batch_pipeline.surrogates import without_lone_surrogates
+from batch_pipeline.surrogates import decoded
 
 # Records that were never begun: they are owed again, so they have no line.
 _NEVER_BEGUN: Final = frozenset({"cancelled", "expired"})
@@ -61,12 +61,7 @@ def start_body(requests: Iterable[Request], model: str) -> Iterator[bytes]:
 def our_line(line: bytes) -> bytes | None:
     """A result line as ours; what is no result goes on as it is and is counted as corrupt."""
     try:
-        try:
-            read = _LINE.decode(line)
-        except msgspec.DecodeError:
-            # half of a surrogate pair is no JSON to msgspec, and no reason to lose a paid answer
-            read = _LINE.decode(without_lone_surrogates(line))
-        return _made(read)
+        return _made(decoded(_LINE, line))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return line
 

@@ -16,7 +16,7 @@ import msgspec
 from batch_pipeline.providers.google_errors import http_code
 from batch_pipeline.providers.sdk_errors import refusal_in
 from batch_pipeline.providers.wire_lines import Request, error_line
-from batch_pipeline.surrogates import without_lone_surrogates
+from batch_pipeline.surrogates import decoded
 
 _UNSET: Final = (b"", b"null", b"{}")
 _PHRASES: Final = {status.phrase.lower(): int(status) for status in HTTPStatus}
@@ -103,11 +103,7 @@ class Reader:
     def our_line(self, line: bytes) -> bytes | None:
         """What is no result goes on as it is and is counted as corrupt."""
         try:
-            try:
-                return self._made(_LINE.decode(line))
-            except msgspec.DecodeError:
-                # half of a surrogate pair is no JSON to msgspec, and no reason to lose a paid answer
-                return self._made(_LINE.decode(without_lone_surrogates(line)))
+            return self._made(decoded(_LINE, line))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return line
 
