@@ -59,9 +59,11 @@ def summary(ledger: LedgerConnection, key: str) -> Tables:
     if rolled_back is not None:
         tables["rows in the database"] = {"rolled back, UTC": f"{rolled_back:%Y-%m-%d %H:%M}"}
     elif "imported_records" in kept:
-        tables["rows in the database"] = {
-            table: counts["staged"] for table, counts in kept["imported_records"].items()
-        }
+        imported = kept["imported_records"]
+        tables["rows in the database"] = {table: counts["staged"] for table, counts in imported.items()}
+        missed = {table: counts["not_named"] for table, counts in imported.items() if counts.get("not_named")}
+        if missed:
+            tables["kept from earlier exports, not named by this one"] = missed
     if "cost" in kept:
         tables["cost"] = {name: kept["cost"][name] for name in FIGURES if name in kept["cost"]}
     models = kept.get("cost_by_model", [])

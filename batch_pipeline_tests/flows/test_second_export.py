@@ -55,12 +55,22 @@ def test_a_second_export_pays_for_new_cvs_only_and_touches_nothing_else(bench: B
     with listing.open("a", encoding="utf-8") as file:
         file.write(",".join(values.get(name, "") for name in header) + "\n")
 
+    jobs = again / "jobs.csv"
+    jobs.write_text(
+        "".join(jobs.read_text(encoding="utf-8-sig").splitlines(keepends=True)[:-1]), encoding="utf-8"
+    )
+
     bench.reset()
     bench.rules(limits={"min_records_per_job": 10})
     second = bench.migration(again, provider={"quotas": {"min_records": 10}})
     bench.write(second, again, tenant=first, provider={"quotas": {"min_records": 10}})
     ended = bench.run(second)
     assert ended.code == 0, ended.said
+    said = " ".join(ended.said.replace("│", " ").split())
+    assert "kept from earlier exports, not named by this one" in said
+    assert bench.query("select count(*) as n from recruiting.job where tenant = %s", first) == [
+        {"n": expected.jobs}
+    ]
     meter = bench.meter()
     # the scans the model could not read are asked about again: they have no parsed CV to reuse
     assert bench.jobs(second) == []

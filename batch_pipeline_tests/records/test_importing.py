@@ -130,6 +130,21 @@ def test_a_delta_updates_what_changed_adds_what_is_new_and_touches_nothing_else(
     assert query("SELECT migration FROM application WHERE source_id = 'a2'") == [(TARGET.migration,)]
 
 
+def test_rows_of_before_that_a_later_export_does_not_name_stay_and_are_counted(
+    postgres_url: str, tmp_path: Path, query: Query
+) -> None:
+    rows = small_migration()
+    first = import_migration(postgres_url, TARGET, write(tmp_path / "first", rows))
+    assert {count.not_named for count in first.tables.values()} == {0}
+    rows["application"] = [row for row in rows["application"] if row["source_id"] != "a3"]
+    later = replace(TARGET, migration="acme-delta")
+    report = import_migration(postgres_url, later, write(tmp_path / "second", rows, "acme-delta"))
+    assert {name: count.not_named for name, count in report.tables.items() if count.not_named} == {
+        "application": 1
+    }
+    assert query("SELECT migration FROM application WHERE source_id = 'a3'") == [(TARGET.migration,)]
+
+
 def test_what_the_workspace_no_longer_holds_is_removed(
     postgres_url: str, tmp_path: Path, query: Query
 ) -> None:
