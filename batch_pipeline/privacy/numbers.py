@@ -83,7 +83,7 @@ def ibans(text: str) -> Iterator[tuple[int, int]]:
     for found in _IBAN.finditer(text):
         start, end = found.span()
         # words in capitals may follow: the longest part that checks is the number
-        while end - start >= 15 and not iban.is_valid(text[start:end]):
+        while end > start and not iban.is_valid(text[start:end]):
             end = max(text.rfind(" ", start, end), start)
         if end > start:
             yield start, end

@@ -22,11 +22,14 @@ _LABEL: Final = re.compile(
     r"[\w.]* ?[:：.)]? ?$|[☎☏✆📞📱] ?$",
     re.IGNORECASE,
 )
+_BLANKS: Final = re.compile(r" (?:[/–-] )?")
 _GROUPS: Final = re.compile(r"\d+")
 _AMOUNTS: Final = re.compile(r"\d{1,3}(?:[.,]\d{3})+(?:,\d\d)?(?: ?[-–/] ?\d{1,3}(?:[.,]\d{3})+)*")
+_INTERNET_ADDRESS: Final = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
 _DAY: Final = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])")
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
-_LEAST, _MOST = 8, 15
+_LEAST, _MOST = 8, 15  # digits
+_MOST_GROUPS = 7
 
 
 def phones(text: str, known: Sequence[str] = ()) -> Iterator[tuple[int, int]]:
@@ -61,23 +64,23 @@ def _parts(text: str, start: int, end: int) -> list[tuple[int, int]]:
 def _within(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The whole, then without what may stand behind a number or before it, such as a year."""
     yield start, end
-    groups = [found.span() for found in _GROUPS.finditer(text, start, end)]
-    for _, last in reversed(groups[:-1]):
-        yield start, last
-    for first, _ in groups[1:]:
-        yield first, end
+    gaps = [found.span() for found in _BLANKS.finditer(text, start, end)]
+    for first, _ in reversed(gaps):
+        yield start, first
+    for _, last in gaps:
+        yield last, end
 
 
 def _counts(text: str, start: int, end: int, tails: Container[str]) -> bool:
     written = text[start:end]
     digits = _digits(written)
-    if not _LEAST - 1 <= len(digits) <= _MOST:
+    if not _LEAST - 1 <= len(digits) <= _MOST or len(_GROUPS.findall(written)) > _MOST_GROUPS:
         return False
     return digits[-8:] in tails or _is_phone(written, digits, text[max(0, start - 24) : start])
 
 
 def _is_phone(written: str, digits: str, before: str) -> bool:
-    if len(digits) < _LEAST or _is_date_or_amount(written):
+    if len(digits) < _LEAST or _is_something_else(written):
         return False
     if written.lstrip("(").startswith(("+", "00")):
         return True
@@ -86,12 +89,13 @@ def _is_phone(written: str, digits: str, before: str) -> bool:
     return labelled or (shaped and _is_valid_somewhere(written))
 
 
-def _is_date_or_amount(written: str) -> bool:
+def _is_something_else(written: str) -> bool:
     groups = _GROUPS.findall(written)
     years = [group for group in groups if _YEAR.fullmatch(group)]
     if years and all(len(group) <= 2 or _YEAR.fullmatch(group) for group in groups):
         return True
-    return all(_DAY.fullmatch(group) for group in groups) or _AMOUNTS.fullmatch(written) is not None
+    other = _AMOUNTS.fullmatch(written) or _INTERNET_ADDRESS.fullmatch(written)
+    return all(_DAY.fullmatch(group) for group in groups) or other is not None
 
 
 @lru_cache(maxsize=4096)

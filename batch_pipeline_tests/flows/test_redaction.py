@@ -1,0 +1,145 @@
+"""With redaction on nothing that names a person leaves, and the CVs that come back are the same."""
+
+import csv
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from batch_pipeline.local.sample import SampleExpectation
+from batch_pipeline.local.stack import BUCKET
+from batch_pipeline_tests.flows.bench import Bench, assert_paid_once, assert_right
+from batch_pipeline_tests.flows.test_changed_settings import change, sent_and_killed
+
+pytestmark = [pytest.mark.servers, pytest.mark.timeout(200)]
+EVERYTHING = ["email", "phone", "url", "national_id", "iban", "name"]
+
+
+def table(export: Path, name: str) -> list[dict[str, str]]:
+    with (export / f"{name}.csv").open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def people_of(export: Path, expected: SampleExpectation) -> dict[str, dict[str, str]]:
+    """MD5 of every CV -> whose it is."""
+    people = {row["Candidate ID"]: row for row in table(export, "candidates")}
+    owner = {row["Application ID"]: row["Candidate ID"] for row in table(export, "applications")}
+    return {md5: people[owner[sent_with[0]]] for md5, sent_with in expected.cv_documents.items()}
+
+
+def uploaded(bench: Bench, key: str) -> Iterator[dict[str, Any]]:
+    listed = bench.s3().list_objects_v2(Bucket=BUCKET, Prefix=f"batch-pipeline/{key}/input/")
+    for entry in listed["Contents"]:
+        body = bench.s3().get_object(Bucket=BUCKET, Key=entry["Key"])["Body"].read()
+        yield from map(json.loads, body.splitlines())
+
+
+def said_of(person: dict[str, str], text: str) -> list[str]:
+    """Which of a person's values a text holds."""
+    names = [person["First Name"], person["Last Name"]]
+    digits = re.sub(r"\D", "", person["Phone"])[-7:]
+    found = [name for name in names if re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)]
+    found += [person["Email"]] if person["Email"] in text else []
+    return found + ([person["Phone"]] if digits in re.sub(r"[^\d\n]", "", text) else [])
+
+
+def read_cvs(bench: Bench, key: str) -> dict[str, Any]:
+    rows = bench.query("select md5, json_resume from recruiting.parsed_cv where tenant = %s", key)
+    return {row["md5"]: row["json_resume"] for row in rows}
+
+
+def test_what_leaves_names_nobody_and_what_comes_back_is_the_same(bench: Bench) -> None:
+    """The workspace is lost on the way: what was taken out is known again from the export."""
+    key, expected = bench.small(redaction=EVERYTHING)
+    export, _ = bench.sample(40)
+    people = people_of(export, expected)
+    sent_and_killed(bench, key)
+    lines = list(uploaded(bench, key))
+    assert len(lines) == len(expected.cv_documents) - expected.scans
+    for line in lines:
+        sent = line["modelInput"]["messages"][0]["content"][0]["text"]
+        assert said_of(people[line["recordId"].removeprefix("cv-")], sent) == []
+        assert "@" not in sent
+        assert "[EMAIL_1]" in sent
+        assert "[NAME_1]" in sent
+        assert "[EMAIL_1]" in json.dumps(line["modelInput"]["system"])
+    bench.forget_files(key)
+    done = bench.run(key)
+    assert done.code == 0, done.said
+    assert_right(bench, key, expected)
+    assert_paid_once(bench)
+    assert bench.meter()["on_demand"]["requests"] == 0
+    assert bench.outcomes(key) == {"parsed": len(lines), "cannot_be_redacted": expected.scans}
+
+    plain, _ = bench.small()
+    assert bench.run(plain).code == 0
+    redacted, same = read_cvs(bench, key), read_cvs(bench, plain)
+    assert redacted.keys() <= same.keys()
+    for md5, cv in redacted.items():
+        assert cv["basics"]["email"] == people[md5]["Email"]
+        assert cv["basics"]["phone"] == people[md5]["Phone"]
+        # the rule-based reader misses some numbers and names as they are written, and takes every placeholder
+        plain_basics = same[md5]["basics"]
+        assert all(cv["basics"][key] == plain_basics[key] for key in ("name", "phone") if key in plain_basics)
+        assert {**cv, "basics": None} == {**same[md5], "basics": None}
+
+
+def test_single_calls_are_made_of_redacted_texts_too(bench: Bench) -> None:
+    key, expected = bench.small(documents=9, redaction=EVERYTHING)
+    export, _ = bench.sample(9)
+    done = bench.run(key)
+    assert done.code == 0, done.said
+    assert_right(bench, key, expected)
+    assert bench.meter()["on_demand"]["requests"] == 9 - expected.scans
+    people = people_of(export, expected)
+    cvs = read_cvs(bench, key)
+    assert {md5: cv["basics"]["email"] for md5, cv in cvs.items()} == {
+        md5: people[md5]["Email"] for md5 in cvs
+    }
+    (report,) = bench.query("select report from batch_ledger.migration where key = %s", key)
+    assert report["report"]["jsonl_shards"]["redacted"]["email"] == 9 - expected.scans
+
+
+@pytest.mark.parametrize(("before", "after"), [(EVERYTHING, []), ([], EVERYTHING)])
+def test_a_changed_redaction_leaves_what_is_under_way_as_it_left(
+    bench: Bench, before: list[str], after: list[str]
+) -> None:
+    key, expected = bench.small(redaction=before)
+    sent_and_killed(bench, key)
+    change(bench, key, redaction=after)
+    done = bench.run(key)
+    assert done.code == 0, done.said
+    assert_right(bench, key, expected)
+    assert_paid_once(bench)
+    assert not re.search(r"(EMAIL|PHONE|NAME|URL)_\d", json.dumps(read_cvs(bench, key)))
+
+
+def test_an_answer_whose_placeholders_are_lost_is_no_cv(bench: Bench) -> None:
+    key, expected = bench.small(redaction=EVERYTHING)
+    sent_and_killed(bench, key)
+    change(bench, key, redaction=["email"])
+    bench.forget_files(key)
+    held = bench.run(key)
+    assert held.code == 3, held.said  # nothing could be read: a person looks before it is imported
+    assert bench.command("resume", key).code == 0
+    assert bench.run(key).code == 0
+    assert bench.outcomes(key) == {
+        "cannot_be_restored": len(expected.cv_documents) - expected.scans,
+        "cannot_be_redacted": expected.scans,
+    }
+
+
+def test_an_erased_person_leaves_the_redacted_texts_too(bench: Bench) -> None:
+    key, expected = bench.small(redaction=EVERYTHING)
+    export, _ = bench.sample(40)
+    sent_and_killed(bench, key)
+    md5, person = next(iter(people_of(export, expected).items()))
+    assert bench.command("erase-person", key, person["Candidate ID"], "--yes").code == 0
+    folder = Path(bench.environment["BATCH_PIPELINE_HOME"]) / key / "redacted"
+    kept = pl.read_parquet(folder / "*" / "part-*.parquet")
+    assert kept.height
+    assert kept.filter(pl.col("md5") == md5).is_empty()
