@@ -16,7 +16,7 @@ _REGIONS: Final = (
 _RUN: Final = re.compile(r"(?<![\w+€$£])(?:\+ ?|\(\+?|\d)[\d()./\- –\u2011]{5,44}\d(?!\w)")
 _PARTS: Final = re.compile(r" ?/ ?| {2,}| [-–] ")
 # as a right-to-left layout turns a number round
-_TURNED: Final = re.compile(r"(?<!\w)\d[\d ]{5,20} \+\d{1,3}(?!\w)|(?<!\w)\d[\d ]{5,20}\d\+(?!\w)")
+_TURNED: Final = re.compile(r"(?<!\w)\d[\d ]{5,20} \+\d{1,3}(?! ?\w)|(?<!\w)\d[\d ]{5,20}\d\+(?!\w)")
 _LABEL: Final = re.compile(
     r"(?:tel|phone|mob|cell?|fone|fono|handy|fax|whatsapp|kontakt|contact|móvil|telemóvel|celular|電話|电话|手机|هاتف)"
     r"[\w.]* ?[:：.)]? ?$|[☎☏✆📞📱] ?$",

@@ -99,6 +99,8 @@ def test_nothing_that_is_known_of_the_samples_people_is_left(seed: int) -> None:
         ("Tel: 5550 1234, 2019", "Tel: [PHONE_1], 2019"),
         ("+44 20 7946 0123 2019", "[PHONE_1] 2019"),
         ("06 12 34 56 78", "[PHONE_1]"),
+        ("+353 555 123 555 +353 127 6689", "[PHONE_1] [PHONE_2]"),
+        ("0187 555 4 971+", "[PHONE_1]"),
         ("https://www.linkedin.com/in/ana-sa/", "https://www.linkedin.com/in/[URL_1]"),
         ("github.com/anasa, https://ana.dev/cv", "github.com/[URL_1], https://[URL_2]"),
         ("www.ana.dev | Telegram: @anasa", "[URL_1] | Telegram: [URL_2]"),
