@@ -35,15 +35,17 @@ def restoring(context: Context, expected: Mapping[str, Expected]) -> Restored | 
     """
     if not was_redacted(context):
         return None
-    digests = {record_id: sent.request_digest for record_id, sent in expected.items()}
-    tables = _tables(context, digests)
-    as_it_is = set() if context.migration.redaction else _planned_now(context, digests)
+    sent = pl.LazyFrame(
+        list(expected.values()), schema={"md5": pl.String, "request_digest": pl.String}, orient="row"
+    )
+    tables = _tables(context, sent)
+    as_it_is = set() if context.migration.redaction else _planned_now(context, sent)
 
     def restored(record_id: str, answer: str) -> str | Failure:
-        digest = digests[record_id]
-        table = tables.get(digest)
+        document = expected[record_id]
+        table = tables.get(document)
         if table is None:
-            lost = digest not in as_it_is and holds_placeholder(answer)
+            lost = document not in as_it_is and holds_placeholder(answer)
             return context.task.unrestored(made_up=False) if lost else answer
         try:
             return restore_json(answer, json.loads(table))
@@ -53,22 +55,23 @@ def restoring(context: Context, expected: Mapping[str, Expected]) -> Restored | 
     return restored
 
 
-def _tables(context: Context, digests: Mapping[str, str]) -> dict[str, str]:
-    """Digest of a sent text -> what was taken out of it, as JSON."""
+def _tables(context: Context, sent: pl.LazyFrame) -> dict[Expected, str]:
+    """Of every text that was sent redacted what was taken out of it, as JSON. By document too: the CVs of two
+    people may differ in nothing but what is taken out."""
     parts = sorted(context.workspace.redacted.glob("*/part-*.parquet"))
     if not parts:
         return {}
-    wanted = pl.LazyFrame({"request_digest": list(digests.values())}, schema={"request_digest": pl.String})
     rows = (
         pl.scan_parquet(parts)
-        .select("request_digest", "originals")
-        .join(wanted, on="request_digest", how="semi")
+        .join(sent, on=["md5", "request_digest"], how="semi")
+        .select("md5", "request_digest", "originals")
+        .collect()
     )
-    return dict(rows.collect().iter_rows())
+    return {Expected(md5, digest): originals for md5, digest, originals in rows.iter_rows()}
 
 
-def _planned_now(context: Context, digests: Mapping[str, str]) -> set[str]:
-    """Digests of texts that are sent as they are: what looks like a placeholder is theirs."""
-    lines = pl.scan_parquet(context.workspace.request_lines).select("request_digest")
-    wanted = pl.LazyFrame({"request_digest": list(digests.values())}, schema={"request_digest": pl.String})
-    return set(lines.join(wanted, on="request_digest", how="semi").collect()["request_digest"])
+def _planned_now(context: Context, sent: pl.LazyFrame) -> set[Expected]:
+    """Documents whose text is sent as it is: what looks like a placeholder is theirs."""
+    lines = pl.scan_parquet(context.workspace.request_lines)
+    rows = lines.join(sent, on=["md5", "request_digest"], how="semi").select("md5", "request_digest")
+    return {Expected(md5, digest) for md5, digest in rows.collect().iter_rows()}

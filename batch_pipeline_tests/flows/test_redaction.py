@@ -1,8 +1,11 @@
 """With redaction on nothing that names a person leaves, and the CVs that come back are the same."""
 
 import csv
+import hashlib
 import json
+import random
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +14,12 @@ import polars as pl
 import pytest
 
 from batch_pipeline.local.sample import SampleExpectation
+from batch_pipeline.local.sample.cv_text import Person, cv_lines
+from batch_pipeline.local.sample.export import HEADERS
+from batch_pipeline.local.sample.files import docx
+from batch_pipeline.local.sample.languages import LANGUAGES
 from batch_pipeline.local.stack import BUCKET
-from batch_pipeline_tests.flows.bench import Bench, assert_paid_once, assert_right
+from batch_pipeline_tests.flows.bench import MODEL, Bench, assert_paid_once, assert_right
 from batch_pipeline_tests.flows.test_changed_settings import change, sent_and_killed
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(200)]
@@ -88,20 +95,33 @@ def test_what_leaves_names_nobody_and_what_comes_back_is_the_same(bench: Bench) 
         assert {**cv, "basics": None} == {**same[md5], "basics": None}
 
 
-def test_single_calls_are_made_of_redacted_texts_too(bench: Bench) -> None:
-    key, expected = bench.small(documents=9, redaction=EVERYTHING)
-    export, _ = bench.sample(9)
-    done = bench.run(key)
+def test_single_calls_and_later_models_are_shown_redacted_texts_too(at_once: Bench) -> None:
+    key, expected = at_once.small(
+        documents=12,
+        redaction=EVERYTHING,
+        provider={"model": "us.amazon.nova-lite-v1:0"},
+        cascade=[{"kind": "bedrock", "model": MODEL, "quotas": {"min_records": 10}}],
+    )
+    export, _ = at_once.sample(12)
+    at_once.faults(answers=[{"style": "truncated", "rate": 0.5, "models": ["amazon.nova-lite"]}])
+    done = at_once.run(key)
     assert done.code == 0, done.said
-    assert_right(bench, key, expected)
-    assert bench.meter()["on_demand"]["requests"] == 9 - expected.scans
+    assert f"taken out before sending: email {12 - expected.scans}" in " ".join(
+        re.sub(r"[│|]", " ", done.said).split()
+    )
+    assert_right(at_once, key, expected)
+    single = at_once.meter()["on_demand"]["requests"]
+    assert 0 < single < 10
+    risen = at_once.query(
+        "select count(*) as n from batch_ledger.document where migration = %s and tier = 1", key
+    )
+    assert risen == [{"n": single}]
     people = people_of(export, expected)
-    cvs = read_cvs(bench, key)
+    cvs = read_cvs(at_once, key)
+    assert len(cvs) == 12 - expected.scans
     assert {md5: cv["basics"]["email"] for md5, cv in cvs.items()} == {
         md5: people[md5]["Email"] for md5 in cvs
     }
-    (report,) = bench.query("select report from batch_ledger.migration where key = %s", key)
-    assert report["report"]["jsonl_shards"]["redacted"]["email"] == 9 - expected.scans
 
 
 @pytest.mark.parametrize(("before", "after"), [(EVERYTHING, []), ([], EVERYTHING)])
@@ -133,13 +153,61 @@ def test_an_answer_whose_placeholders_are_lost_is_no_cv(bench: Bench) -> None:
     }
 
 
-def test_an_erased_person_leaves_the_redacted_texts_too(bench: Bench) -> None:
-    key, expected = bench.small(redaction=EVERYTHING)
-    export, _ = bench.sample(40)
+def add(export: Path, person: Person, *, sent_with: str) -> str:
+    """A CV of somebody new that differs from others made here in the person alone, sent with an application of
+    theirs and with `sent_with`; return its MD5."""
+    content = docx(cv_lines(random.Random(1), person, None))
+    (export / "attachments" / f"{person.source_id}.docx").write_bytes(content)
+    own = f"application-{person.source_id}"
+    (template,) = [row for row in table(export, "applications") if row["Application ID"] == sent_with]
+    rows = {
+        "candidates": [
+            {"Candidate ID": person.source_id, "First Name": person.given, "Last Name": person.family}
+        ],
+        "applications": [template | {"Application ID": own, "Candidate ID": person.source_id}],
+        "attachments": [
+            {
+                "Attachment ID": f"{person.source_id}-{number}",
+                "Application ID": application,
+                "File Name": "CV.docx",
+                "Type": "resume",
+                "Path": f"attachments/{person.source_id}.docx",
+            }
+            for number, application in enumerate((own, sent_with))
+        ],
+    }
+    for name, added in rows.items():
+        with (export / f"{name}.csv").open("a", encoding="utf-8", newline="") as file:
+            csv.DictWriter(file, HEADERS[name], restval="").writerows(added)
+    return hashlib.md5(content).hexdigest()
+
+
+def test_equal_redacted_texts_and_an_erasure_on_the_way_mix_nobody_up(bench: Bench, tmp_path: Path) -> None:
+    """Two CVs differ in their people alone; one of them is erased, and somebody else sent that CV too."""
+    original, expected = bench.sample(12)
+    export = tmp_path / "export"
+    shutil.copytree(original, export)
+    somebody = list(expected.cv_documents.values())[-1][0]
+    ana = Person("9001", LANGUAGES[0], "Anabel", "Quirke", "anabel@example.com", "+44 20 7946 0001", "Leeds")
+    bob = Person(
+        "9002", LANGUAGES[0], "Bobbin", "Starling", "bobbin@example.com", "+44 20 7946 0002", "Leeds"
+    )
+    anas, bobs = add(export, ana, sent_with=somebody), add(export, bob, sent_with=somebody)
+    bench.rules(limits={"min_records_per_job": 10})
+    key = bench.migration(export, provider={"quotas": {"min_records": 10}}, redaction=EVERYTHING)
     sent_and_killed(bench, key)
-    md5, person = next(iter(people_of(export, expected).items()))
-    assert bench.command("erase-person", key, person["Candidate ID"], "--yes").code == 0
+    texts = {line["recordId"]: line["modelInput"] for line in uploaded(bench, key)}
+    assert texts[f"cv-{anas}"] == texts[f"cv-{bobs}"]
+    unshared, person = next(iter(people_of(export, expected).items()))
+    for gone in ("9001", person["Candidate ID"]):
+        assert bench.command("erase-person", key, gone, "--yes").code == 0
     folder = Path(bench.environment["BATCH_PIPELINE_HOME"]) / key / "redacted"
-    kept = pl.read_parquet(folder / "*" / "part-*.parquet")
-    assert kept.height
-    assert kept.filter(pl.col("md5") == md5).is_empty()
+    kept = set(pl.read_parquet(folder / "*" / "part-*.parquet")["md5"])
+    assert {anas, bobs} <= kept
+    assert unshared not in kept
+    done = bench.run(key)
+    assert done.code == 0, done.said
+    assert set(bench.paid(key).values()) == {1}
+    cvs = read_cvs(bench, key)
+    assert (cvs[anas]["basics"]["name"], cvs[anas]["basics"]["email"]) == ("Anabel Quirke", ana.email)
+    assert (cvs[bobs]["basics"]["name"], cvs[bobs]["basics"]["email"]) == ("Bobbin Starling", bob.email)
