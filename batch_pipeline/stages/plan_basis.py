@@ -37,6 +37,11 @@ def keep_plan_basis(context: Context) -> None:
     context.workspace.write_note(_NOTE, {"basis": plan_basis(context)})
 
 
+def forget_plan_basis(context: Context) -> None:
+    """The plan is made again before the next step."""
+    context.workspace.write_note(_NOTE, {"basis": None})
+
+
 def plan_is_current(context: Context) -> bool:
     """Whether the workspace holds the requests this migration's file asks for now, of nobody who was erased."""
     note = context.workspace.read_note(_NOTE)

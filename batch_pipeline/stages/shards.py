@@ -15,7 +15,7 @@ from batch_pipeline.requests.jsonl import write_requests
 from batch_pipeline.requests.shards import plan
 from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.load import target_of
-from batch_pipeline.stages.plan_basis import keep_plan_basis
+from batch_pipeline.stages.plan_basis import forget_plan_basis, keep_plan_basis
 from batch_pipeline.stages.raw import nobody_there
 from batch_pipeline.stages.redact import parts_to_send, redact_texts
 from batch_pipeline.stages.restore import mark_redacted, was_redacted
@@ -122,8 +122,10 @@ def plan_shards(context: Context) -> JsonlShards:
         redacted=made.redacted if context.migration.redaction else None,
     )
     migrations.keep_report(context.ledger, context.key, {"jsonl_shards": asdict(result)})
-    if not otherwise:
-        keep_plan_basis(context)  # else it is made again for what comes back from there
+    if otherwise:
+        forget_plan_basis(context)  # what comes back from there is owed in the words of now
+    else:
+        keep_plan_basis(context)
     _stop_where_nobody_is_there(context)
     _stop_where_rows_are_missing(context)
     _stop_where_files_are_missing(context)
