@@ -25,9 +25,7 @@ from batch_pipeline.requests.digests import text_digests
 from batch_pipeline.stages.context import Context
 from batch_pipeline.workspace import write_parquet
 
-SCHEMA: Final = pl.Schema(
-    {"md5": pl.String, "text": pl.String, "request_digest": pl.String, "originals": pl.String}
-)
+_MADE: Final = pl.Schema({"text": pl.String, "request_digest": pl.String, "originals": pl.String})
 _KNOWN: Final = ("md5", "names", "phones")
 _PHONES: Final = pl.List(pl.Struct({"raw": pl.String}))
 _NOTE: Final = "redaction"
@@ -44,7 +42,7 @@ def parts_to_send(context: Context) -> list[Path]:
     """
     kinds = context.migration.redaction
     if not kinds:
-        return sorted(context.workspace.texts.glob("part-*.parquet"))
+        return _texts(context)
     note = context.workspace.read_note(_NOTE)
     if note is None or note["kinds"] != list(kinds):
         raise LedgerConflict(
@@ -78,14 +76,10 @@ def redact_texts(context: Context, cvs: pl.DataFrame) -> Mapping[str, int]:
     for done, part in enumerate(todo):
         context.progress("texts redacted, parts", done, len(todo))
         md5s = pl.read_parquet(part, columns=["md5"])["md5"]
-        frame = pl.DataFrame(list(islice(rows, md5s.len())), schema=_schema_without_md5(), orient="row")
+        frame = pl.DataFrame(list(islice(rows, md5s.len())), schema=_MADE, orient="row")
         write_parquet(frame.insert_column(0, md5s), folder / part.name)
     context.workspace.write_note(_NOTE, {"kinds": list(kinds), "way": way})
     return _counts(folder, cvs)
-
-
-def _schema_without_md5() -> dict[str, pl.DataType]:
-    return {name: kind for name, kind in SCHEMA.items() if name != "md5"}
 
 
 def _texts(context: Context) -> list[Path]:
