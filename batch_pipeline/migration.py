@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from batch_pipeline.errors import ConfigurationError
+from batch_pipeline.privacy.placeholders import Kind
 from batch_pipeline.provider_settings import BATCH_ALONE, KINDS, ProviderSection, Section
 
 KEY = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
@@ -122,6 +123,10 @@ class Migration(Section):
         bool,
         Field(description="CVs of one text in several files are asked about once; each keeps its own row"),
     ] = False
+    redaction: Annotated[
+        tuple[Kind, ...],
+        Field(description="what is taken out of every text before it is sent, and put back into the answer"),
+    ] = ()
     target: TargetDatabase = TargetDatabase()
     folder: Annotated[Path, Field(description="where the file lies; relative paths start here")]
     digest: Annotated[str, Field(description="SHA-256 of the file as read")]
@@ -132,6 +137,11 @@ class Migration(Section):
         if not KEY.fullmatch(key):
             raise ValueError("a key has lower-case letters, digits and dashes, at most 63")
         return key
+
+    @field_validator("redaction")
+    @classmethod
+    def _in_one_order(cls, kinds: tuple[Kind, ...]) -> tuple[Kind, ...]:
+        return tuple(sorted(set(kinds)))
 
     @property
     def source_system(self) -> str:

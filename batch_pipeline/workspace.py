@@ -77,6 +77,12 @@ class Workspace:
         return self.folder / "texts"
 
     @property
+    def redacted(self) -> Path:
+        """Texts as they are sent, in parts beside what was taken out: a folder per way of redacting, for an
+        answer is read by the table of the text that left. Content-addressed like `texts`."""
+        return self.folder / "redacted"
+
+    @property
     def documents(self) -> Path:
         """`deduped_cvs`: a row per distinct document."""
         return self.folder / "documents.parquet"

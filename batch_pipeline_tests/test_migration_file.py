@@ -133,6 +133,13 @@ def test_the_documented_file_is_valid_with_every_option_taken_in(tmp_path: Path)
     assert loaded.provider.quotas.max_records_per_job == 50000
     assert loaded.on_demand.model == "another-model"
     assert [section.model for section in loaded.cascade] == ["a-better-model"]
+    assert loaded.redaction == ("email", "iban", "name", "national_id", "phone", "url")
+
+
+def test_a_kind_of_redaction_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    assert Migration.load(written(tmp_path, SMALLEST)).redaction == ()
+    with pytest.raises(ConfigurationError, match="redaction"):
+        Migration.load(written(tmp_path, SMALLEST + "redaction: [address]\n"))
 
 
 def test_the_documented_cascade_is_valid_and_asks_one_model_at_each_tier(tmp_path: Path) -> None:

@@ -86,6 +86,9 @@ def parsed_schema(task: Task) -> pl.Schema:
     )
 
 
+Restored = Callable[[str, str], str | Failure]
+"""From a record id and the text of its answer to the text that is parsed, or why there is none."""
+
 _ROWS: Final = 1_000
 _Row = tuple[str | int | None, ...]
 
@@ -107,12 +110,18 @@ class _Reader:
     because a second line of the same record may still be better than the first."""
 
     def __init__(
-        self, expected: Mapping[str, Expected], task: Task, model: str, digest_of: Callable[[bytes], str]
+        self,
+        expected: Mapping[str, Expected],
+        task: Task,
+        model: str,
+        digest_of: Callable[[bytes], str],
+        restored: Restored | None,
     ) -> None:
         self._expected = expected
         self._task = task
         self._model = model
         self._digest_of = digest_of
+        self._restored = restored
         self._settled: dict[str, _Outcome] = {}
         self._failed: dict[str, _Row] = {}
         self._why_not: dict[str, str] = {}
@@ -169,7 +178,8 @@ class _Reader:
         self.settlement.usage_unknown += None in tokens
         self.settlement.input_tokens += answer.input_tokens or 0
         self.settlement.output_tokens += answer.output_tokens or 0
-        result = self._task.parse(answer.text, answer.stop)
+        text = answer.text if self._restored is None else self._restored(record_id, answer.text)
+        result = text if isinstance(text, Failure) else self._task.parse(text, answer.stop)
         if isinstance(result, Parsed):
             self._settled[record_id] = _Outcome(record_id, "parsed", None, None, None, *tokens)
             self._failed.pop(record_id, None)
@@ -233,15 +243,16 @@ def write_parsed(
     task: Task,
     model: str,
     digest_of: Callable[[bytes], str],
+    restored: Restored | None = None,
 ) -> Settlement:
     """Write `out`, whole or not at all, and return what the lines settle.
 
     `expected` holds what was sent in this job; `digest_of` makes a request digest from an echoed
-    `modelInput` and raises ValueError where it is none. The first answer of a record that parses wins,
+    `modelInput` and raises ValueError where it is none; `restored` makes the text to be parsed from an answer's. The first answer of a record that parses wins,
     else the first answer, else the first error. Every record of `expected` has exactly one outcome, and a row in `out`
     unless it is worth another attempt or missing.
     """
-    reader = _Reader(expected, task, model, digest_of)
+    reader = _Reader(expected, task, model, digest_of, restored)
     write_rows(reader.rows(lines), parsed_schema(task), out)
     return reader.settlement
 

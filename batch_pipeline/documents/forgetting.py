@@ -9,7 +9,7 @@ from batch_pipeline.workspace import write_parquet
 
 
 def forget_texts(folder: Path, kept: Collection[str]) -> int:
-    """Rewrite every part of `texts/` without documents whose MD5 is not `kept`; return how many went.
+    """Rewrite every part of `texts/`, or of texts made from it, without documents whose MD5 is not `kept`; return how many went.
 
     Each file is replaced whole or not at all. Outcomes go last, so that a killed run leaves a text
     that is looked for again, never one that is overlooked.

@@ -20,7 +20,9 @@ class PlannedDocument:
     route: Route
 
 
-def register(ledger: LedgerConnection, key: str, documents: Iterable[PlannedDocument]) -> int:
+def register(
+    ledger: LedgerConnection, key: str, documents: Iterable[PlannedDocument], *, may_differ: bool = False
+) -> int:
     """Make documents known as owed; those already known keep what they have.
 
     A request that changed (other text, other prompt) is taken over while nothing is under way for it:
@@ -32,7 +34,8 @@ def register(ledger: LedgerConnection, key: str, documents: Iterable[PlannedDocu
         How many were new.
 
     Raises:
-        LedgerConflict: a request that is under way would now be another one.
+        LedgerConflict: a request that is under way would now be another one, and may not: `may_differ` leaves
+            the ledger with what was sent.
     """
     with ledger.transaction():
         ledger.sql.execute(
@@ -50,7 +53,7 @@ def register(ledger: LedgerConnection, key: str, documents: Iterable[PlannedDocu
             "and d.record_id = p.record_id where d.request_digest <> p.request_digest and d.state = 'sent'",
             (key,),
         ).fetchone()
-        if changed and changed["n"]:
+        if changed and changed["n"] and not may_differ:
             raise LedgerConflict(
                 f"migration {key}: {changed['n']} documents are under way with another request than this "
                 "code would send now. Let their jobs end first (`batch-pipeline status`), or run the version "

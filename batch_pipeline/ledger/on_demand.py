@@ -42,12 +42,19 @@ def open_calls(ledger: LedgerConnection, key: str) -> list[tuple[int, str]]:
 
 
 def intend(
-    ledger: LedgerConnection, key: str, record_id: str, model: str, tier: int = 0, account: str | None = None
+    ledger: LedgerConnection,
+    key: str,
+    record_id: str,
+    model: str,
+    tier: int = 0,
+    account: str | None = None,
+    request_digest: str | None = None,
 ) -> int:
     """Write that a call to the model of this tier is about to leave, to this account; return its id.
 
     Raises:
-        LedgerConflict: the record is not owed there: a call for it would be a second payment.
+        LedgerConflict: the record is not owed there: a call for it would be a second payment. Or it is owed for
+            another request than `request_digest`, where one is given.
     """
     with ledger.transaction():
         row = ledger.sql.execute(
@@ -55,8 +62,8 @@ def intend(
             "select migration, record_id, tier, (select coalesce(max(attempt), 0) + 1 from on_demand_call c "
             "where c.migration = d.migration and c.record_id = d.record_id), %s, %s "
             "from document d where migration = %s and record_id = %s and tier = %s and state = 'owed' "
-            "for update returning id",
-            (model, account, key, record_id, tier),
+            "and request_digest = coalesce(%s, request_digest) for update returning id",
+            (model, account, key, record_id, tier, request_digest),
         ).fetchone()
         if row is None:
             raise LedgerConflict(f"migration {key}: record {record_id} is not owed; no call was made")

@@ -49,7 +49,7 @@ from batch_pipeline.tasks.cv.parser import CvTask
 
 GROUP: Final = "migration"
 _CODE: Final = version("batch-pipeline")
-_PROMPT: Final = hashlib.sha256(CvTask().prompt.encode()).hexdigest()[:12]
+_PROMPT: Final = hashlib.sha256(CvTask().redacted_prompt.encode()).hexdigest()[:12]
 _COMMON: Final[dict[str, Any]] = {
     "group_name": GROUP,
     "partitions_def": MIGRATIONS,

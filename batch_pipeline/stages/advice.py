@@ -52,6 +52,8 @@ ADVICE: Final[dict[str, str]] = {
     "unreadable": "Nothing could be read, probably a poor scan. Name a model that sees, or ask for a text file.",
     "attempts_exhausted": "No attempt gave an answer: passing errors, or the job's time ran out. A new migration of this export asks again.",
     "cannot_be_shown": "The file cannot be shown to a model within its limits. Look at it by hand.",
+    "cannot_be_redacted": "A scan cannot be redacted, so it was not sent. Set `ocr`, or ask for a text file.",
+    "cannot_be_restored": "What the answer's placeholders stand for is lost. Put `redaction` and the export back as they were, or ask again by a new migration.",
     "given_up": "A call's end was never seen and a person gave it up. A new migration of this export asks again.",
 }
 

@@ -123,12 +123,16 @@ class Context:
             **self.migration.provider.quotas.model_dump(exclude_none=True),
         )
 
+    @property
+    def prompt(self) -> str:
+        return self.task.redacted_prompt if self.migration.redaction else self.task.prompt
+
     @cached_property
     def batch_requests(self) -> RequestBuilder:
         provider = self.migration.provider
         return RequestBuilder.for_model(
             provider.model,
-            self.task.prompt,
+            self.prompt,
             provider.max_output_tokens,
             provider.kind,
             cache_prompt=caches_prompt(provider),
@@ -143,7 +147,7 @@ class Context:
         section = self.migration.on_demand_provider
         return RequestBuilder.for_model(
             self.on_demand_model,
-            self.task.prompt,
+            self.prompt,
             section.max_output_tokens,
             section.kind,
             cache_prompt=caches_prompt(section),

@@ -33,6 +33,7 @@ from batch_pipeline.ledger.on_demand import OwedCall
 from batch_pipeline.providers.contract import LostAnswer, RefusedAnswer
 from batch_pipeline.settings import Settings
 from batch_pipeline.stages.context import Context, open_context
+from batch_pipeline.stages.redact import parts_to_send
 from batch_pipeline.stages.vision import vision_blocks
 
 _RETRY_LATER = frozenset({408, 424, 429, 500, 502, 503, 504})
@@ -77,6 +78,7 @@ class _Request:
     record_id: str
     model_input: dict[str, Any]
     tokens: int
+    digest: str | None = None  # of a redacted text: its answer is read by the table of exactly that text
 
 
 class Courier:
@@ -147,7 +149,13 @@ class Courier:
             for row in rows.iter_rows(named=True):
                 record_id = calls[row["md5"]].record_id
                 if not row["needs_vision"]:
-                    yield _Request(record_id, builder.text(row["text"]), len(row["text"]) // 4 + 1500)
+                    text = row["text"]
+                    yield _Request(
+                        record_id, builder.text(text), len(text) // 4 + 1500, row.get("request_digest")
+                    )
+                    continue
+                if self._context.migration.redaction:
+                    documents.fail(self._context.ledger, self._context.key, record_id, "cannot_be_redacted")
                     continue
                 try:
                     blocks = vision_blocks(row["local_path"], row["sniffed_mime"])
@@ -158,12 +166,13 @@ class Courier:
 
     def _rows(self, md5s: list[str]) -> pl.DataFrame:
         workspace = self._context.workspace
-        texts = pl.scan_parquet(workspace.texts / "part-*.parquet").select("md5", "text").unique("md5")
+        digest = ["request_digest"] if self._context.migration.redaction else []
+        texts = pl.scan_parquet(parts_to_send(self._context)).select("md5", "text", *digest).unique("md5")
         return (
             pl.scan_parquet(workspace.documents)
             .join(pl.LazyFrame({"md5": md5s}), on="md5", how="semi")
             .join(texts, on="md5", how="left")
-            .select("md5", "text", "local_path", "sniffed_mime", "needs_vision")
+            .select("md5", "text", *digest, "local_path", "sniffed_mime", "needs_vision")
             .collect()
             .sort("md5")
         )
@@ -177,7 +186,13 @@ class Courier:
         self._pace.take(request.tokens)
         for busy in range(_MOST_BUSY_ANSWERS):
             call = on_demand.intend(
-                ledger, context.key, request.record_id, model, context.tier, self._provider.account
+                ledger,
+                context.key,
+                request.record_id,
+                model,
+                context.tier,
+                self._provider.account,
+                request.digest,
             )
             try:
                 output = self._provider.answer(model, self._dialect.name, model_input)

@@ -8,6 +8,7 @@ import polars as pl
 
 from batch_pipeline.requests.jsonl import write_requests
 from batch_pipeline.stages.context import Context
+from batch_pipeline.stages.redact import parts_to_send
 
 
 def have_requests(context: Context) -> None:
@@ -28,7 +29,7 @@ def have_requests(context: Context) -> None:
     # lines and index are two files: a process killed between them must not leave an old index
     workspace.request_lines.unlink(missing_ok=True)
     write_requests(
-        sorted(workspace.texts.glob("part-*.parquet")),
+        parts_to_send(context),
         wanted.sort("md5"),
         context.batch_requests,
         workspace.requests,

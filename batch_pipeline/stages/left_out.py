@@ -44,6 +44,8 @@ def forget_left_out(context: Context) -> Forgotten:
         return Forgotten()
     held = pl.read_parquet(context.workspace.attachments, columns=["document_md5"])["document_md5"]
     md5s = held.drop_nulls().unique().to_list()
+    for folder in context.workspace.redacted.glob("*"):
+        forget_texts(folder, set(md5s))
     return Forgotten(
         forget_texts(context.workspace.texts, set(md5s)),
         forget_withdrawn_answers(context.ledger, context.key, md5s),

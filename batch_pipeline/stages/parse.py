@@ -3,7 +3,7 @@
 import io
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from batch_pipeline.requests.digests import document_digest
 from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.job_lines import lines_of, sent_in
 from batch_pipeline.stages.load import target_of
+from batch_pipeline.stages.restore import restoring
 from batch_pipeline.tasks.base import Failure
 from batch_pipeline.workspace import write_parquet
 
@@ -51,14 +52,15 @@ def parse(context: Context) -> ParsedCvs:
     statuses: Counter[str] = Counter()
     reasons: Counter[str] = Counter()
     tokens = [0, 0]
-    for number, (model, lines, expected, digest_of) in enumerate(_sources(context)):
+    for number, (model, lines, sent, repeats) in enumerate(_sources(context)):
         settled = write_parsed(
             lines,
-            expected,
+            sent if repeats else _without_digest(sent),
             fresh / f"{number:05}.parquet",
             task=context.task,
             model=model,
-            digest_of=digest_of,
+            digest_of=document_digest if repeats else _not_echoed,
+            restored=restoring(context, sent),
         )
         statuses.update(settled.by_outcome)
         reasons.update(settled.by_reason)
@@ -144,7 +146,8 @@ def _not_echoed(_model_input: bytes) -> str:
     return ""
 
 
-_Source = tuple[str, Iterator[Line], dict[str, Expected], Callable[[bytes], str]]
+_Source = tuple[str, Iterator[Line], dict[str, Expected], bool]
+"""Model, lines, what was sent, and whether a line repeats it."""
 
 
 def _sources(context: Context) -> Iterator[_Source]:
@@ -153,15 +156,12 @@ def _sources(context: Context) -> Iterator[_Source]:
         if not expected:
             continue
         lines = _job_lines(context.of(job), job)
-        if context.of(job).provider.capabilities.echoes_input:
-            yield job.model, lines, expected, document_digest
-        else:
-            yield job.model, lines, _without_digest(expected), _not_echoed
+        yield job.model, lines, expected, context.of(job).provider.capabilities.echoes_input
     for model in on_demand.models(context.ledger, context.key):
         calls = _expected(
             context, "answered_by_call in (select id from on_demand_call where model = %s)", model
         )
-        yield model, _call_lines(context, model), _without_digest(calls), _not_echoed
+        yield model, _call_lines(context, model), calls, False
 
 
 def _without_digest(expected: dict[str, Expected]) -> dict[str, Expected]:

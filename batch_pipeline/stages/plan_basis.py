@@ -3,6 +3,7 @@
 import hashlib
 import json
 
+from batch_pipeline.privacy.rules import rules
 from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.left_out import everybody_is_left_out
 
@@ -25,7 +26,8 @@ def plan_basis(context: Context) -> str:
         "ocr": None if migration.ocr is None else migration.ocr.model_dump(),
         "person_files": migration.person_files,
         "reuse_identical_text": migration.reuse_identical_text,
-        # absent where there is none: a plan of before the first cascade stays current
+        # absent where there is none: a plan of before there was any stays current
+        **({"redaction": (migration.redaction, rules())} if migration.redaction else {}),
         **({"cascade": [section.model_dump() for section in migration.cascade]} if migration.cascade else {}),
     }
     return hashlib.sha256(json.dumps(basis, sort_keys=True, default=str).encode()).hexdigest()
@@ -33,6 +35,11 @@ def plan_basis(context: Context) -> str:
 
 def keep_plan_basis(context: Context) -> None:
     context.workspace.write_note(_NOTE, {"basis": plan_basis(context)})
+
+
+def forget_plan_basis(context: Context) -> None:
+    """The plan is made again before the next step."""
+    context.workspace.write_note(_NOTE, {"basis": None})
 
 
 def plan_is_current(context: Context) -> bool:

@@ -1,22 +1,24 @@
 """`jsonl_shards`: every batch request as one JSON line, and which lines make a job."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 
 import polars as pl
 
 from batch_pipeline.documents.identical_texts import asked_about
 from batch_pipeline.ledger import documents as ledger_documents
-from batch_pipeline.ledger import migrations
+from batch_pipeline.ledger import jobs, migrations
 from batch_pipeline.ledger.documents import PlannedDocument
 from batch_pipeline.records.parsed_before import parsed_before
 from batch_pipeline.requests.jsonl import write_requests
 from batch_pipeline.requests.shards import plan
 from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.load import target_of
-from batch_pipeline.stages.plan_basis import keep_plan_basis
+from batch_pipeline.stages.plan_basis import forget_plan_basis, keep_plan_basis
 from batch_pipeline.stages.raw import nobody_there
+from batch_pipeline.stages.redact import parts_to_send, redact_texts
+from batch_pipeline.stages.restore import mark_redacted, was_redacted
 from batch_pipeline.stages.submit import shard_digest
 from batch_pipeline.workspace import write_parquet
 
@@ -42,6 +44,8 @@ class JsonlShards:
     shards: int
     bytes: int
     new_in_ledger: int
+    # different findings of the texts, by kind; None where all are sent as they are
+    redacted: Mapping[str, int] | None
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,7 @@ class Plan:
     lines: pl.DataFrame
     shards: tuple[pl.DataFrame, ...]
     left: frozenset[str]  # record ids no legal job can hold
+    redacted: Mapping[str, int]  # findings by kind
 
     @property
     def bytes(self) -> int:
@@ -68,8 +73,9 @@ def write_plan(context: Context) -> Plan:
     cvs = every.filter(~pl.col("md5").is_in(known))
     if context.migration.reuse_identical_text:
         cvs = asked_about(cvs)
+    redacted = redact_texts(context, cvs)
     lines = write_requests(
-        sorted(workspace.texts.glob("part-*.parquet")),
+        parts_to_send(context),
         cvs.filter(pl.col("route") == "batch"),
         context.batch_requests,
         workspace.requests,
@@ -89,15 +95,20 @@ def write_plan(context: Context) -> Plan:
     ]
     write_parquet(pl.DataFrame(rows, schema=SCHEMA, orient="row"), workspace.shards)
     left = (record for part in planned.on_demand for record in lines[part.start : part.stop]["record_id"])
-    return Plan(cvs, every.height - cvs.height, lines, shards, frozenset(left))
+    return Plan(cvs, every.height - cvs.height, lines, shards, frozenset(left), redacted)
 
 
 def plan_shards(context: Context) -> JsonlShards:
     """Plan, and make every document known to the ledger as owed; nothing is sent."""
     made = write_plan(context)
     context.workspace.forget_later_requests()
+    if context.migration.redaction:
+        mark_redacted(context)
+    otherwise = _leave_what_is_under_way(context, made)
     with context.ledger.transaction():
-        new = ledger_documents.register(context.ledger, context.key, _planned(context, made))
+        new = ledger_documents.register(
+            context.ledger, context.key, _planned(context, made), may_differ=otherwise
+        )
         migrations.mark_planned(context.ledger, context.key)
     result = JsonlShards(
         documents=made.cvs.height,
@@ -107,13 +118,40 @@ def plan_shards(context: Context) -> JsonlShards:
         shards=len(made.shards),
         bytes=made.bytes,
         new_in_ledger=new,
+        redacted=made.redacted if context.migration.redaction else None,
     )
     migrations.keep_report(context.ledger, context.key, {"jsonl_shards": asdict(result)})
-    keep_plan_basis(context)
+    if otherwise:
+        forget_plan_basis(context)  # what comes back from there is owed in the words of now
+    else:
+        keep_plan_basis(context)
     _stop_where_nobody_is_there(context)
     _stop_where_rows_are_missing(context)
     _stop_where_files_are_missing(context)
     return result
+
+
+def _leave_what_is_under_way(context: Context, made: Plan) -> bool:
+    """Whether texts are under way that would be redacted otherwise now: their answers are read by the tables they
+    left with. Jobs that did not leave yet are given up for new ones."""
+    if not was_redacted(context) or not _under_way_otherwise(context, made):
+        return False
+    with context.ledger.exclusive(f"jobs of {context.key}"):
+        for job in jobs.jobs(context.ledger, context.key, "intent"):
+            if job.sent_at is None:
+                jobs.void(context.ledger, job)
+    return _under_way_otherwise(context, made)
+
+
+def _under_way_otherwise(context: Context, made: Plan) -> bool:
+    rows = context.ledger.sql.execute(
+        "select record_id, request_digest from document where migration = %s and state = 'sent'",
+        (context.key,),
+    )
+    sent = {row["record_id"]: row["request_digest"] for row in rows}
+    return any(
+        sent.get(one.record_id, one.request_digest) != one.request_digest for one in _planned(context, made)
+    )
 
 
 def _stop_where_nobody_is_there(context: Context) -> None:

@@ -37,6 +37,7 @@ from batch_pipeline.stages.context import Context
 from batch_pipeline.stages.harvest import Harvest, harvest
 from batch_pipeline.stages.job_lines import sent_in
 from batch_pipeline.stages.later_requests import have_requests
+from batch_pipeline.stages.plan_basis import plan_is_current
 
 # A full quota is looked at again after this long, or as soon as a job of the account ends.
 _QUOTA_PAUSE_SECONDS = 60.0
@@ -72,6 +73,10 @@ def submit(context: Context) -> Submission:
     done = Submission()
     with context.ledger.exclusive(f"jobs of {context.key}"):
         done.harvested = harvest(context)
+        if done.harvested and not plan_is_current(context):
+            # what comes back from there may be owed in other words: the plan is made again first
+            migrations.progressed(context.ledger, context.key)
+            return done
         _resolve_doubts(context, done)
         for here in context.tiers:
             if not _may_send(context):

@@ -37,6 +37,10 @@ def summary(ledger: LedgerConnection, key: str) -> Tables:
             **{f"not sent: {reason}": count for reason, count in deduped.get("reasons", {}).items()},
             "equal in text, other bytes": deduped.get("near_duplicates", 0),
             **({"scans read on this machine": deduped["read_by_ocr"]} if deduped.get("read_by_ocr") else {}),
+            **{
+                f"taken out before sending: {kind}": count
+                for kind, count in (kept.get("jsonl_shards", {}).get("redacted") or {}).items()
+            },
         },
         "provider": {"jobs": attempts["jobs"], "most attempts": attempts["attempts"]},
     }

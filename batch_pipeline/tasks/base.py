@@ -42,6 +42,10 @@ class Task(Protocol):
         """The system prompt."""
 
     @property
+    def redacted_prompt(self) -> str:
+        """The system prompt for texts in which placeholders stand for what names a person."""
+
+    @property
     def document_column(self) -> str:
         """The column of the parsed table that holds `Parsed.document`."""
 
@@ -53,6 +57,10 @@ class Task(Protocol):
 
     def parse(self, text: str, stop: Stop) -> Parsed | Failure:
         """Read an answer. Never raises for any text."""
+
+    def unrestored(self, *, made_up: bool) -> Failure:
+        """An answer whose placeholders cannot be put back: the model `made_up` one that its text does not hold,
+        or the table of that text is lost."""
 
     def is_of_the_model(self, reason: str) -> bool:
         """Whether this failure says something about the model that answered, so that another one may do better;

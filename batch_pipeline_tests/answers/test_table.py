@@ -15,6 +15,7 @@ from batch_pipeline.answers.messages import without_content
 from batch_pipeline.answers.table import Expected, Settlement, parsed_schema, write_parsed
 from batch_pipeline.requests.bodies import RequestBuilder
 from batch_pipeline.requests.digests import document_digest
+from batch_pipeline.tasks.base import Failure
 from batch_pipeline.tasks.cv.parser import CvTask
 
 MODEL = "us.anthropic.claude-haiku-4-5-20251001-v1:0"
@@ -70,6 +71,22 @@ def test_shuffled_answers_land_on_their_own_documents(tmp_path: Path) -> None:
         assert json.loads(row["json_resume"])["basics"]["name"] == f"P {int(row['md5'], 16)}"
     assert table.schema == parsed_schema(TASK)
     assert found.outcomes["record_id"].is_sorted()
+
+
+def test_what_is_parsed_may_be_made_from_an_answer_or_refused(tmp_path: Path) -> None:
+    out = tmp_path / "parsed.parquet"
+
+    def restored(record_id: str, text: str) -> str | Failure:
+        return text.replace("P 0", "Ana") if record_id == name(0) else Failure("invented", "made up")
+
+    lines = iter_lines(io.BytesIO(b"\n".join([answered(0), answered(1)])))
+    found = write_parsed(
+        lines, sent(2), out, task=TASK, model=MODEL, digest_of=document_digest, restored=restored
+    )
+    assert found.by_reason == {"invented": 1}
+    rows = pl.read_parquet(out).rows_by_key("record_id", named=True, unique=True)
+    assert json.loads(rows[name(0)]["json_resume"])["basics"]["name"] == "Ana"
+    assert rows[name(1)]["json_resume"] is None
 
 
 def test_a_completed_job_in_which_every_record_failed_imports_nothing(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ def change(bench: Bench, key: str, **sections: Any) -> None:
     path.write_text(yaml.safe_dump(content))
 
 
-def sent_and_killed(bench: Bench, key: str) -> None:
-    """A run that dies while its job is under way."""
+def sent_and_killed(bench: Bench, key: str, **then: Any) -> None:
+    """A run that dies while its job is under way; `then` are the faults from there on."""
     bench.faults(jobs={"hold": ["InProgress"]})
     running = bench.start("run", key)
     bench.wait_for(lambda: bool(bench.jobs(key)))
@@ -33,7 +33,7 @@ def sent_and_killed(bench: Bench, key: str) -> None:
     )
     running.kill()
     running.communicate()
-    bench.faults()
+    bench.faults(**then)
 
 
 def test_another_prefix_after_sending_is_refused_and_costs_nothing(bench: Bench) -> None:

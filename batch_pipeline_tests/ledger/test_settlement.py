@@ -130,6 +130,29 @@ def test_a_request_under_way_is_not_exchanged(ledger: LedgerConnection) -> None:
     assert documents.owed(ledger, KEY, "batch") == [("r-b", "another")]
 
 
+def test_a_request_under_way_may_differ_from_the_plan_and_stays_what_was_sent(
+    ledger: LedgerConnection,
+) -> None:
+    plan(ledger, "a")
+    job = ended(ledger, "s", "a")
+    planned = [PlannedDocument("r-a", "md5-a", "another", "batch")]
+    documents.register(ledger, KEY, planned, may_differ=True)
+    settle(ledger, job, [], 3)
+    ((_, sent),) = documents.owed(ledger, KEY, "batch")
+    assert sent != "another"
+    documents.register(ledger, KEY, planned)
+    assert documents.owed(ledger, KEY, "batch") == [("r-a", "another")]
+
+
+def test_a_call_is_made_for_the_request_that_is_owed_and_for_no_other(ledger: LedgerConnection) -> None:
+    documents.register(ledger, KEY, [PlannedDocument("r-a", "md5-a", "one", "on_demand")])
+    with pytest.raises(LedgerConflict):
+        on_demand.intend(ledger, KEY, "r-a", "m", request_digest="another")
+    assert on_demand.open_calls(ledger, KEY) == []
+    on_demand.intend(ledger, KEY, "r-a", "m", request_digest="one")
+    assert len(on_demand.open_calls(ledger, KEY)) == 1
+
+
 def test_a_document_that_left_the_plan_is_never_owed_again(ledger: LedgerConnection) -> None:
     plan(ledger, "abc")
     job = ended(ledger, "s", "a")

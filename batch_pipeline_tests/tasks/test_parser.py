@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from batch_pipeline.tasks.base import Failure, Parsed, Stop
 from batch_pipeline.tasks.cv.parser import CvTask, parse
-from batch_pipeline.tasks.cv.prompt import KINDS, PROMPT
+from batch_pipeline.tasks.cv.prompt import KINDS, PROMPT, REDACTED_PROMPT
 from batch_pipeline.tasks.cv.reasons import REASONS
 from batch_pipeline_tests.tasks.schemas import complaints, expected_cvs, validators
 
@@ -234,6 +234,12 @@ def test_the_prompt_shows_nobody_and_its_version_follows_its_words() -> None:
     assert "Doe" not in PROMPT
     assert all(kind in PROMPT for kind in KINDS)
     assert len(CvTask().version) == 16
+
+
+def test_the_prompt_tells_of_placeholders_only_where_there_are_some() -> None:
+    assert "[EMAIL_1]" not in PROMPT
+    assert REDACTED_PROMPT.startswith(PROMPT)
+    assert REDACTED_PROMPT.count("[EMAIL_1]") == 1
 
 
 @given(st.text(max_size=200), st.sampled_from(STOPS))

@@ -14,7 +14,7 @@ from batch_pipeline.tasks.base import Failure, Parsed, Stop
 from batch_pipeline.tasks.cv.invented import echo, placeholder
 from batch_pipeline.tasks.cv.json_ladder import MAX_CHARACTERS, Refused, read_object
 from batch_pipeline.tasks.cv.leniency import SET_ASIDE, mend
-from batch_pipeline.tasks.cv.prompt import KINDS, PROMPT, VERSION
+from batch_pipeline.tasks.cv.prompt import KINDS, PROMPT, REDACTED_PROMPT, VERSION
 from batch_pipeline.tasks.cv.reasons import OF_THE_MODEL, Reason
 from batch_pipeline.tasks.cv.resume import SCHEMA_VERSION, TOP_LEVEL, Resume
 
@@ -37,6 +37,7 @@ class CvTask:
     """The task of this product: one CV, read once."""
 
     prompt: str = PROMPT
+    redacted_prompt: str = REDACTED_PROMPT
     version: str = VERSION
     document_column: str = "json_resume"
     schema_version: str = SCHEMA_VERSION
@@ -44,6 +45,11 @@ class CvTask:
 
     def parse(self, text: str, stop: Stop) -> Parsed | Failure:
         return parse(text, stop)
+
+    def unrestored(self, *, made_up: bool) -> Failure:
+        if made_up:
+            return Failure("invented", "a placeholder that its text does not hold")
+        return Failure("cannot_be_restored")
 
     def is_of_the_model(self, reason: str) -> bool:
         return reason in OF_THE_MODEL

@@ -49,6 +49,14 @@ certificate, diploma, reference_letter, job_description, payslip, identity_docum
 If nothing in the document can be read, the object is {"unreadable": true}.
 """
 
+REDACTED_PROMPT: Final = (
+    PROMPT
+    + """
+Words in square brackets such as [EMAIL_1] or [NAME_2] stand for what was taken out of the document. Use each \
+as the value it stands for, copied exactly as it is with its brackets, and never make one up.
+"""
+)
+
 VERSION: Final = hashlib.sha256(PROMPT.encode()).hexdigest()[:16]
 
 KINDS: Final = frozenset(

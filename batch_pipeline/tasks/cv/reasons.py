@@ -17,6 +17,8 @@ Reason = Literal[
     "too_large",  # larger than any CV
     "attempts_exhausted",  # every attempt ended in an error worth another one
     "cannot_be_shown",  # a scan that no message to a model can hold, or that no decoder opens
+    "cannot_be_redacted",  # a scan, of a migration whose texts are redacted: nothing was sent
+    "cannot_be_restored",  # what its placeholders stand for is lost, with the files of the text that was sent
     "given_up",  # nobody saw how its call ended, and a person chose not to pay for another
     "missing",  # no attempt ever gave a line for it
 ]

@@ -37,7 +37,7 @@ _LOOSE: Final = re.compile(r"((?:[A-Za-z0-9_-]+ )*[A-Za-z0-9_-]+)@((?:[A-Za-z0-9
 _PHONE: Final = re.compile(r"(?<![\w.@/-])(?:\+|00|\()?\(?\d[\d ()./\-–\u00a0]{6,20}\d(?![\w@])")
 _PHONE_TURNED: Final = re.compile(r"(?<!\w)((?:\d{1,5} ){1,5})\+(\d{1,3})(?!\w)(?! *\d)")
 _LINK: Final = re.compile(
-    r"(?:https?://|www\.)[^\s|•·;,<>()]+|"
+    r"(?:https?://|www\.)[^\s|•·;,<>()]+|\[URL_\d+\]|"
     r"(?<![\w@.])(?:[A-Za-z0-9-]+\.)+(?:com|org|net|io|dev|me|de|fr|es|it|nl|br|eu|co|ext)(?:/[^\s|•·;,<>()]*)?(?![\w@.])"
 )
 _NETWORKS: Final = {
@@ -45,6 +45,9 @@ _NETWORKS: Final = {
     "twitter.com": "Twitter", "x.com": "X", "stackoverflow.com": "Stack Overflow", "behance.net": "Behance",
     "kaggle.com": "Kaggle", "medium.com": "Medium",
 }  # fmt: skip
+# A word in brackets, such as [EMAIL_1]: what it stands for was taken out before the text was sent.
+_EMAIL_TAKEN_OUT: Final = re.compile(r"\[EMAIL_\d+\]")
+_PHONE_TAKEN_OUT: Final = re.compile(r"\[PHONE_\d+\]")
 _DATE_LIKE: Final = re.compile(r"\d{4}-\d\d|\d{4}\s*[–-]\s*\d{4}|\d{1,2}\.\d{1,2}\.\d{4}")
 _SPLIT: Final = re.compile(r"\s*[|•·●▪;\uf000-\uf8ff]\s*|\s{3,}|\t+")
 _POSTCODE: Final = re.compile(r"^(?:[A-Z]{1,2}-)?(\d{4,6})\s+([^\d,|]{2,40})$")
@@ -65,6 +68,8 @@ class Contacts:
 
 def find_email(text: str) -> str | None:
     """The first address; one that a right-to-left layout turned round is turned back."""
+    if (taken_out := _EMAIL_TAKEN_OUT.search(text)) is not None:
+        return taken_out[0]
     for found in _EMAIL.finditer(text):
         address = found[0].rstrip(".-")
         local, _, domain = address.partition("@")
@@ -84,6 +89,8 @@ def find_email(text: str) -> str | None:
 
 def find_phone(text: str) -> str | None:
     """The first number that looks like a phone, as it is written."""
+    if (taken_out := _PHONE_TAKEN_OUT.search(text)) is not None:
+        return taken_out[0]
     if turned := _PHONE_TURNED.search(text):
         return " ".join([f"+{turned[2]}", *reversed(turned[1].split())])
     for found in _PHONE.finditer(text):
@@ -117,7 +124,7 @@ def has_link(line: str) -> bool:
 
 def bare(line: str) -> str:
     """A contact line without e-mail, phone and links: what may be a place."""
-    for pattern in (_LOOSE, _EMAIL, _LINK, _PHONE):
+    for pattern in (_EMAIL_TAKEN_OUT, _PHONE_TAKEN_OUT, _LOOSE, _EMAIL, _LINK, _PHONE):
         line = pattern.sub(" | ", line)
     return line
 

@@ -49,6 +49,8 @@ _PARTICLES: Final = frozenset(
 _CJK: Final = re.compile(r"^[\u4e00-\u9fff·]{2,5}$")
 _ARABIC: Final = re.compile(r"[\u0600-\u06ff]")
 _NO_NAME: Final = re.compile(r"[\d@:;/|<>%!?\"“”_=+*#{}\[\]]|\.\s*$|\s[–—-]\s")
+# A word in brackets stands for a part of a name that was taken out before the text was sent.
+_TAKEN_OUT: Final = re.compile(r"\[NAME_\d+\]")
 _LOCAL: Final = re.compile(r"[^a-z]+")
 _CONTACT_LABEL: Final = re.compile(
     r"^(?:e-?mail|tel(?:efon|éfono|ephone)?|phone|mobile?|handy|fax|web)\b\.?\s*:?", re.I
@@ -140,11 +142,12 @@ def name_in(line: str) -> str | None:  # noqa: PLR0911 -- one a script
         return None
     text = _HEAD_WORDS.sub("", _TITLES.sub(" ", line))
     text = text.split(" | ")[0].split(", ")[0].replace("(fictional)", "").strip(" ,|–—-")
-    if not text or _NO_NAME.search(text) is not None:
+    plain = _TAKEN_OUT.sub("Name", text)
+    if not text or _NO_NAME.search(plain) is not None:
         return None
-    if _CJK.match(text):
+    if _CJK.match(text) or _TAKEN_OUT.fullmatch(text):
         return text
-    words = text.split()
+    words = plain.split()
     if not 2 <= len(words) <= 6:
         return None
     if _ARABIC.search(text):
@@ -187,6 +190,7 @@ def _place(line: str, person: Person, *, cities: bool) -> dict[str, str] | None:
 def _is_contact(line: str) -> bool:
     return (
         "@" in line
+        or contact_patterns.find_email(line) is not None
         or _CONTACT_LABEL.match(line) is not None
         or contact_patterns.find_phone(line) is not None
         or (len(line) < 90 and contact_patterns.has_link(line))
