@@ -1,4 +1,4 @@
-"""Real servers for the tests: one PostgreSQL and one S3 server a session, a fresh room in each a test."""
+"""Real servers for the tests: one PostgreSQL, S3 server and Dask cluster a session, a fresh room in each a test."""
 
 import shutil
 import tempfile
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from distributed import LocalCluster
 from psycopg import sql
 
 from batch_pipeline.local.object_store import EmbeddedObjectStore
@@ -89,3 +90,10 @@ def bucket(object_store: EmbeddedObjectStore) -> Iterator[str]:
     for upload in client.list_multipart_uploads(Bucket=name).get("Uploads", []):
         client.abort_multipart_upload(Bucket=name, Key=upload["Key"], UploadId=upload["UploadId"])
     client.delete_bucket(Bucket=name)
+
+
+@pytest.fixture(scope="session")
+def dask_cluster() -> Iterator[LocalCluster]:
+    """Two workers in processes of their own, each under a nanny that starts it again."""
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
+        yield cluster
