@@ -4,17 +4,18 @@
 is in a task's key, its representation or its error: Dask shows and logs all three.
 """
 
+import pickle
 import platform
 import time
 import uuid
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from batch_pipeline.documents.chunk_pool import CHUNK_FILES, chunked
 from batch_pipeline.errors import BatchPipelineError, ConfigurationError, TerminalError, TransientError
@@ -49,7 +50,7 @@ def map_on_cluster(
     only a chunk a worker has begun runs to its end there, for nobody.
 
     Raises:
-        ConfigurationError: `distributed` is missing here, or workers run other versions.
+        ConfigurationError: `distributed` is missing here, or scheduler or workers run other versions.
         TransientError: no scheduler, no workers, or every worker that took a chunk died.
         BatchPipelineError: what `function` raised; of an error that is not ours only the class.
     """
@@ -61,10 +62,11 @@ def map_on_cluster(
     landed: SimpleQueue[Future[Any]] = SimpleQueue()
     held: dict[int, Result] = {}
     turn = 0
+    known: set[str] = set()
     with _connected(scheduler) as client:
         seen = time.monotonic()
         while upcoming is not None or waiting:
-            threads = _threads(client, scheduler)
+            threads = _threads(client, scheduler, known)
             if threads:
                 seen = time.monotonic()
             elif time.monotonic() - seen > _WORKER_SECONDS:
@@ -76,7 +78,9 @@ def map_on_cluster(
                 number, some = upcoming
                 key = f"batch-pipeline-{uuid.uuid4().hex}"
                 waiting[key] = number
-                future = client.submit(_run, _Work(function, some, versions()), key=key, pure=False)
+                # packed: a worker that cannot load a task logs what it was given
+                packed = zlib.compress(pickle.dumps((function, some)))
+                future = client.submit(_run, packed, key=key, pure=False)
                 future.add_done_callback(landed.put)
                 upcoming = next(chunks, None)
             try:
@@ -116,30 +120,16 @@ def _version(package: str) -> str:
         return "(not installed)"
 
 
-@dataclass(frozen=True)
-class _Work(Generic[Item, Result]):
-    """One task. Its representation names no item: Dask logs that of a task that fails."""
-
-    function: Callable[[list[Item]], Result]
-    items: list[Item] = field(repr=False)
-    versions: str
-
-
-@dataclass(frozen=True)
-class _OtherVersions:
-    found: str
-
-
-def _run(work: _Work[Item, Result]) -> "Result | _OtherVersions | BatchPipelineError":
+def _run(packed: bytes) -> "tuple[str, Any]":
     """On a worker. An error is an answer: raised, its text would be in the worker's log."""
-    if versions() != work.versions:
-        return _OtherVersions(versions())
+    function, items = pickle.loads(zlib.decompress(packed))  # noqa: S301 - our own, over Dask's connection
     try:
-        return work.function(work.items)
+        return versions(), function(items)
     except BatchPipelineError as error:
-        return TransientError(str(error)) if isinstance(error, TransientError) else TerminalError(str(error))
+        kind = TransientError if isinstance(error, TransientError) else TerminalError
+        return versions(), kind(str(error))
     except Exception as error:  # noqa: BLE001 - whatever it is, its text may name a file
-        return TerminalError(f"a chunk of files failed on a Dask worker with {type(error).__name__}")
+        return versions(), TerminalError(f"a chunk of files failed on a Dask worker: {type(error).__name__}")
 
 
 @contextmanager
@@ -162,6 +152,13 @@ def _connected(scheduler: str) -> "Iterator[Client]":
     except OSError as error:
         raise _gone(scheduler) from error
     with client:
+        try:
+            found: object = client.run_on_scheduler(versions)
+        except OSError as error:
+            raise _gone(scheduler) from error
+        except Exception as error:  # noqa: BLE001 - of whatever class Dask makes it on the way
+            found = error
+        _require_same(found, scheduler, "its scheduler")  # it loads tasks too
         yield client
 
 
@@ -172,18 +169,36 @@ def _gone(scheduler: str) -> TransientError:
     )
 
 
-def _threads(client: "Client", scheduler: str) -> int:
+def _threads(client: "Client", scheduler: str, known: set[str]) -> int:
+    """Threads of all workers; those not `known` are asked first what they run, and are known then."""
     try:
-        return sum(client.nthreads().values())
+        found = client.nthreads()
+        new = sorted(set(found) - known)
+        answers = client.run(versions, workers=new, on_error="return") if new else {}
     except OSError as error:
         raise _gone(scheduler) from error
+    for answer in answers.values():
+        if not isinstance(answer, OSError):  # a worker that is gone again
+            _require_same(answer, scheduler, "a worker")
+    known.update(new)
+    return sum(found.values())
+
+
+def _require_same(found: object, scheduler: str, who: str) -> None:
+    if found != versions():
+        theirs = found if isinstance(found, str) else "no batch_pipeline that can be loaded"
+        raise ConfigurationError(
+            SETTING,
+            scheduler,
+            f"{who} has {theirs}; this machine has {versions()}: install from the same lock on every machine",
+        )
 
 
 def _result(future: "Future[Any]", scheduler: str) -> Any:
     from distributed import KilledWorker  # noqa: PLC0415 - see above
 
     try:
-        found = future.result()
+        theirs, result = future.result()
     except KilledWorker:
         raise TransientError(
             f"a chunk of files ended every worker of the Dask cluster at {scheduler} that took it: look at their "
@@ -191,12 +206,7 @@ def _result(future: "Future[Any]", scheduler: str) -> Any:
         ) from None
     except (CancelledError, OSError) as error:
         raise _gone(scheduler) from error
-    if isinstance(found, BatchPipelineError):
-        raise found
-    if isinstance(found, _OtherVersions):
-        raise ConfigurationError(
-            SETTING,
-            scheduler,
-            f"a worker has {found.found}; this machine has {versions()}: install the same lock on every worker",
-        )
-    return found
+    _require_same(theirs, scheduler, "a worker")
+    if isinstance(result, BatchPipelineError):
+        raise result
+    return result

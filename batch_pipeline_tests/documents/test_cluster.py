@@ -19,9 +19,10 @@ from batch_pipeline.documents.dedup import distinct_files
 from batch_pipeline.documents.extraction import extract, read_outcomes
 from batch_pipeline.documents.extraction_run import ExtractionLimits
 from batch_pipeline.documents.hashing import fingerprint_files
-from batch_pipeline.errors import ConfigurationError, TransientError
+from batch_pipeline.errors import ConfigurationError, TerminalError, TransientError
 from batch_pipeline.local.sample import make_sample
 from batch_pipeline_tests.documents import made_files as made
+from batch_pipeline_tests.documents.dask_tasks import tasks_done
 from batch_pipeline_tests.documents.test_extraction import File, file, outcome, texts
 
 FREE_SECONDS = 10.0
@@ -99,28 +100,6 @@ def test_a_worker_that_is_killed_costs_nothing_but_time(dask_cluster: LocalClust
     assert let_go(dask_cluster)
 
 
-def test_a_chunk_that_ends_every_worker_stops_the_run_and_keeps_what_was_read(
-    dask_cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dask_cluster.scheduler, "allowed_failures", 0)
-    slow = file(tmp_path / "in", made.pdf_that_takes_for_ever())
-    files = [*notes(tmp_path / "in", cluster.CHUNK_FILES), slow]
-
-    def progress(count: int) -> None:
-        if count == 1:
-            kill_workers(dask_cluster)
-
-    address = dask_cluster.scheduler_address
-    with pytest.raises(TransientError, match=r"ended every worker .* run again") as raised:
-        extract(files, tmp_path / "texts", 1, on_progress=progress, scheduler=address)
-    assert str(tmp_path) not in str(raised.value)
-    assert read_outcomes(tmp_path / "texts").collect().height == cluster.CHUNK_FILES
-    assert let_go(dask_cluster)
-    limits = ExtractionLimits(cpu_seconds=1)
-    again = extract(files, tmp_path / "texts", 1, limits, scheduler=address)
-    assert (again.skipped, again.extracted) == (cluster.CHUNK_FILES, 1)
-
-
 def test_a_run_that_is_broken_off_leaves_nothing_in_the_cluster(
     dask_cluster: LocalCluster, tmp_path: Path
 ) -> None:
@@ -132,6 +111,24 @@ def test_a_run_that_is_broken_off_leaves_nothing_in_the_cluster(
         extract(files, tmp_path / "texts", 1, on_progress=stop, scheduler=dask_cluster.scheduler_address)
     assert let_go(dask_cluster)
     assert read_outcomes(tmp_path / "texts").collect().height == 1
+
+
+def refuse(paths: list[str]) -> list[str]:
+    raise ValueError(f"cannot read {paths[0]}")
+
+
+def test_an_error_on_a_worker_names_its_class_and_nothing_of_the_files(dask_cluster: LocalCluster) -> None:
+    work = cluster.map_on_cluster(dask_cluster.scheduler_address, refuse, ["Ada-Example.pdf"], in_order=True)
+    with (
+        tasks_done(dask_cluster) as keys,
+        pytest.raises(TerminalError, match=r"^a chunk of files failed on a Dask worker: ValueError$"),
+    ):
+        list(work)
+    assert len(keys) == 1
+    assert re.fullmatch("batch-pipeline-[0-9a-f]{32}", keys[0])
+    with Client(dask_cluster, set_as_default=False) as client:
+        logs = [client.get_worker_logs(), client.get_worker_logs(nanny=True), client.get_scheduler_logs()]
+    assert "Ada" not in str(logs)
 
 
 def test_a_file_that_workers_do_not_see_is_not_missing(
@@ -175,25 +172,66 @@ def test_a_cluster_without_workers_asks_for_some(monkeypatch: pytest.MonkeyPatch
         list(fingerprint_files(["a.pdf"], 1, running.scheduler_address))
 
 
+@contextmanager
+def worker_of(running: LocalCluster, first_on_path: Path) -> Iterator[None]:
+    """A worker of `running` that finds modules and versions there before all others."""
+    words = [sys.executable, "-m", "dask", "worker", running.scheduler_address, "--no-dashboard"]
+    path = os.pathsep.join([str(first_on_path), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": path}
+    with subprocess.Popen([*words, "--nthreads", "1"], env=environment, cwd=first_on_path) as worker:
+        try:
+            yield
+        finally:
+            worker.terminate()
+
+
 def test_a_worker_of_another_version_is_refused_by_both_names(tmp_path: Path) -> None:
     other = tmp_path / "batch_pipeline-0.0.7.dist-info"
     other.mkdir()
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: batch-pipeline\nVersion: 0.0.7\n")
-    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    with empty_cluster() as running:
-        words = [sys.executable, "-m", "dask", "worker", running.scheduler_address, "--no-dashboard"]
-        with subprocess.Popen([*words, "--nthreads", "1"], env={**os.environ, "PYTHONPATH": path}) as worker:
-            try:
-                with pytest.raises(ConfigurationError) as raised:
-                    list(fingerprint_files(["a.pdf"], 1, running.scheduler_address))
-            finally:
-                worker.terminate()
     mine = cluster.versions()
     theirs = re.sub(r"batch-pipeline [^,]+", "batch-pipeline 0.0.7", mine)
-    assert f"a worker has {theirs}; this machine has {mine}: " in str(raised.value)
+    told = f"a worker has {theirs}; this machine has {mine}: "
+    with (
+        empty_cluster() as running,
+        worker_of(running, tmp_path),
+        pytest.raises(ConfigurationError, match=re.escape(told)),
+    ):
+        list(fingerprint_files(["a.pdf"], 1, running.scheduler_address))
+
+
+def test_a_worker_without_the_package_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "batch_pipeline").mkdir()
+    (tmp_path / "batch_pipeline" / "__init__.py").touch()
+    told = f"a worker has no batch_pipeline that can be loaded; this machine has {cluster.versions()}: "
+    with (
+        empty_cluster() as running,
+        worker_of(running, tmp_path),
+        pytest.raises(ConfigurationError, match=re.escape(told)),
+    ):
+        list(fingerprint_files(["a.pdf"], 1, running.scheduler_address))
 
 
 def test_without_dask_the_extra_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(ConfigurationError, match=re.escape("pip install 'batch-pipeline[dask]'")):
         list(fingerprint_files(["a.pdf"], 1, "tcp://127.0.0.1:1"))
+
+
+def test_a_chunk_that_ends_every_worker_stops_the_run_and_keeps_what_was_read(
+    dask_cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_cluster.scheduler, "allowed_failures", 0)
+    slow = file(tmp_path / "in", made.pdf_that_takes_for_ever())
+    files = [*notes(tmp_path / "in", cluster.CHUNK_FILES), slow]
+
+    def progress(count: int) -> None:
+        if count == 1:
+            kill_workers(dask_cluster)
+
+    address = dask_cluster.scheduler_address
+    with pytest.raises(TransientError, match=r"ended every worker .* run again") as raised:
+        extract(files, tmp_path / "texts", 1, on_progress=progress, scheduler=address)
+    assert str(tmp_path) not in str(raised.value)
+    assert read_outcomes(tmp_path / "texts").collect().height == cluster.CHUNK_FILES
+    assert let_go(dask_cluster)
