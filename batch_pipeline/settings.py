@@ -6,11 +6,13 @@ boto3 reads; none of ours replaces them.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
 from batch_pipeline.errors import ConfigurationError
 
@@ -19,12 +21,15 @@ _VARIABLES = {
     "home": "BATCH_PIPELINE_HOME",
     "migrations": "BATCH_PIPELINE_MIGRATIONS",
     "workers": "BATCH_PIPELINE_WORKERS",
+    "dask_scheduler": "BATCH_PIPELINE_DASK",
     "poll_seconds": "BATCH_PIPELINE_POLL_SECONDS",
     "events_queue": "BATCH_PIPELINE_EVENTS_QUEUE",
     "bucket": "BATCH_PIPELINE_BUCKET",
     "bucket_owner": "BATCH_PIPELINE_BUCKET_OWNER",
     "role_arn": "BATCH_PIPELINE_ROLE_ARN",
 }
+
+_SCHEDULER = re.compile(r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:]+\]):\d{1,5}")
 
 
 class Settings(BaseModel):
@@ -42,6 +47,9 @@ class Settings(BaseModel):
     workers: Annotated[int, Field(ge=1, le=256, description="child processes for hashing and text")] = (
         os.cpu_count() or 1
     )
+    dask_scheduler: Annotated[
+        str | None, Field(description="Dask scheduler whose workers hash and read texts in their place")
+    ] = None
     poll_seconds: Annotated[
         float, Field(ge=0.2, le=3600, description="pause between two looks at open jobs")
     ] = 60.0
@@ -57,6 +65,17 @@ class Settings(BaseModel):
         str | None,
         Field(pattern=r"^arn:aws(-[^:]+)?:iam::\d{12}:role/.+$", description="role Bedrock assumes"),
     ] = None
+
+    @field_validator("dask_scheduler")
+    @classmethod
+    def _an_address(cls, value: str | None) -> str | None:
+        if value is not None and not _SCHEDULER.fullmatch(value):
+            raise PydanticCustomError(
+                "address",
+                "give the address `dask scheduler` prints, such as tcp://scheduler:8786 or tls://scheduler:8786, "
+                "or leave it empty for processes on this machine",
+            )
+        return value
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:

@@ -1,10 +1,11 @@
-"""Real servers for the tests: one PostgreSQL and one S3 server a session, a fresh room in each a test."""
+"""Real servers for the tests: one PostgreSQL, S3 server and Dask cluster a session, a fresh room in each a test."""
 
 import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
@@ -12,6 +13,9 @@ from psycopg import sql
 
 from batch_pipeline.local.object_store import EmbeddedObjectStore
 from batch_pipeline.local.postgres import EmbeddedPostgres
+
+if TYPE_CHECKING:
+    from distributed import LocalCluster
 
 # Begun first, the longest first of all: no worker is left alone with one of them at the end.
 _LONGEST = (
@@ -89,3 +93,15 @@ def bucket(object_store: EmbeddedObjectStore) -> Iterator[str]:
     for upload in client.list_multipart_uploads(Bucket=name).get("Uploads", []):
         client.abort_multipart_upload(Bucket=name, Key=upload["Key"], UploadId=upload["UploadId"])
     client.delete_bucket(Bucket=name)
+
+
+@pytest.fixture(scope="session")
+def dask_cluster() -> "Iterator[LocalCluster]":
+    """Two workers in processes of their own, each under a nanny that starts it again."""
+    import dask  # noqa: PLC0415 - slow to load, and few tests need it
+    from distributed import LocalCluster  # noqa: PLC0415
+
+    # it would close a nanny whose worker, killed before, happens to be down again that much later
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
+        yield cluster

@@ -18,6 +18,9 @@ def test_a_missing_database_is_asked_for_by_its_variable() -> None:
     [
         ("BATCH_PIPELINE_WORKERS", "none"),
         ("BATCH_PIPELINE_WORKERS", "0"),
+        ("BATCH_PIPELINE_DASK", "scheduler:8786"),
+        ("BATCH_PIPELINE_DASK", "http://scheduler:8786"),
+        ("BATCH_PIPELINE_DASK", "tcp://scheduler"),
         ("BATCH_PIPELINE_POLL_SECONDS", "-1"),
         ("BATCH_PIPELINE_BUCKET_OWNER", "12"),
         ("BATCH_PIPELINE_ROLE_ARN", "arn:aws:iam::1:user/x"),
@@ -46,6 +49,7 @@ def test_a_child_process_gets_the_same_settings() -> None:
         "BATCH_PIPELINE_BUCKET": "bucket",
         "BATCH_PIPELINE_HOME": "/work-files",
         "BATCH_PIPELINE_MIGRATIONS": "/files",
+        "BATCH_PIPELINE_DASK": "tcp://[::1]:8786",
         "BATCH_PIPELINE_POLL_SECONDS": "0.5",
     }
     settings = Settings.from_environment(given)

@@ -41,17 +41,22 @@ _BUNDLES_PER_TASK = 20
 
 
 def fetch_attachments(
-    attachments: pl.DataFrame, spool: Path, workers: int, limits: BundleLimits | None = None
+    attachments: pl.DataFrame,
+    spool: Path,
+    workers: int,
+    limits: BundleLimits | None = None,
+    scheduler: str | None = None,
 ) -> pl.DataFrame:
     """Hash and sniff what lies at `local_path`; unpack zip bundles into `spool`.
 
     `attachments` is the canonical attachment table. Rows keep their order, members follow all
     others. A file named by several references is read once. Erased people's files are not opened.
+    With `scheduler` a Dask cluster hashes; bundles are unpacked here. Raises as `fingerprint_files` does.
     """
     pending = attachments.filter((pl.col("state") == "pending") & pl.col("local_path").is_not_null())
     paths = pending["local_path"].unique(maintain_order=True)
     files = pl.DataFrame(
-        ((f.path, *_judged(f)) for f in fingerprint_files(paths.to_list(), workers)),
+        ((f.path, *_judged(f)) for f in fingerprint_files(paths.to_list(), workers, scheduler)),
         schema={"local_path": pl.String, **_FILE},
         orient="row",
     )

@@ -10,9 +10,9 @@ Documents that have an outcome are not read again. Memory: the digests of what i
 bytes a document), one part, and the children's limits.
 """
 
-import selectors
+import os
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,8 +20,10 @@ from typing import Any, Final
 
 import polars as pl
 
-from batch_pipeline.documents.extraction_process import ExtractionProcess, Job
-from batch_pipeline.documents.extraction_worker import Answer, Limits, Task
+from batch_pipeline.documents.cluster import not_shared
+from batch_pipeline.documents.extraction_process import Job
+from batch_pipeline.documents.extraction_run import ClusterRun, ExtractionLimits, ExtractionRun
+from batch_pipeline.documents.extraction_worker import Answer, Task
 from batch_pipeline.errors import TerminalError
 from batch_pipeline.workspace import write_parquet
 
@@ -41,25 +43,6 @@ OUTCOMES: Final = pl.Schema(
 TEXTS: Final = pl.Schema({"md5": pl.String, "text": pl.String})
 
 _NUMBER = "[0-9]" * 6
-_AHEAD = 8  # documents a child holds: it never waits for the next one
-_TICK = 0.1
-
-
-@dataclass(frozen=True)
-class ExtractionLimits:
-    """Of one document: CPU and wall seconds, address space of its process, size of its file.
-
-    `part_documents`, `part_bytes` and `part_seconds` bound what a killed run does again.
-    """
-
-    memory_bytes: int = 1 << 30
-    cpu_seconds: int = 30
-    wall_seconds: float = 120.0
-    file_bytes: int = 64 << 20
-    files_per_process: int = 5_000
-    part_documents: int = 2_000
-    part_bytes: int = 32 << 20
-    part_seconds: float = 60.0
 
 
 @dataclass(frozen=True)
@@ -96,13 +79,18 @@ def extract(
     workers: int,
     limits: ExtractionLimits | None = None,
     on_progress: Callable[[int], None] | None = None,
+    scheduler: str | None = None,
 ) -> ExtractionReport:
-    """Read every (md5, path, mime) that has no outcome yet.
+    """Read every (md5, path, mime) that has no outcome yet, here or on the Dask cluster of `scheduler`.
 
     A document that crashes its process, or takes more than its limits, gets its reason and costs
-    nobody else anything. `on_progress` is given the number of documents done in this run.
+    nobody else anything. `on_progress` is given the number of documents done in this run. However it
+    ends, what was answered is written.
 
-    Raises TerminalError where the processes do not start, or a file cannot be read at all.
+    Raises:
+        TerminalError: the processes do not start, or a file cannot be read at all.
+        ConfigurationError, TransientError: of the cluster, see `map_on_cluster`; or its workers do
+            not see a file that is here.
     """
     limits = limits or ExtractionLimits()
     done = set(read_outcomes(out).select("md5").collect()["md5"].str.decode("hex"))
@@ -119,94 +107,30 @@ def extract(
             done.add(digest)
             yield Job(md5, Task(path, kind))
 
-    run = _Run(todo(), max(1, workers), limits)
+    run = (
+        ExtractionRun(todo(), max(1, workers), limits)
+        if scheduler is None
+        else ClusterRun(todo(), scheduler, limits)
+    )
     extracted = 0
     reasons: Counter[str] = Counter()
-    for job, answer in run.answers():
-        if answer.unreadable:
-            parts.flush()
-            raise TerminalError(f"the file of document {job.name} can no longer be read: run the fetch again")
-        parts.add(job.name, answer)
-        extracted += 1
-        if answer.reason is not None:
-            reasons[answer.reason] += 1
-        if on_progress is not None:
-            on_progress(extracted)
-    parts.flush()
+    try:
+        for job, answer in run.answers():
+            if answer.unreadable:
+                if scheduler is not None and os.access(job.task.path, os.R_OK):
+                    raise not_shared(scheduler)
+                raise TerminalError(
+                    f"the file of document {job.name} can no longer be read: run the fetch again"
+                )
+            parts.add(job.name, answer)
+            extracted += 1
+            if answer.reason is not None:
+                reasons[answer.reason] += 1
+            if on_progress is not None:
+                on_progress(extracted)
+    finally:
+        parts.flush()
     return ExtractionReport(extracted, skipped, run.restarts, dict(reasons))
-
-
-class _Run:
-    """Children, what they hold, and what nobody holds any more because its child died."""
-
-    def __init__(self, todo: Iterator[Job], workers: int, limits: ExtractionLimits) -> None:
-        self.restarts = 0
-        self._todo = todo
-        self._workers = workers
-        self._limits = limits
-        self._again: deque[Job] = deque()
-        self._selector = selectors.DefaultSelector()
-
-    def answers(self) -> Iterator[tuple[Job, Answer]]:
-        """Every document's answer, in no order. Leaves no child behind, however it ends."""
-        try:
-            for _ in range(self._workers):
-                self._start()
-            while self._selector.get_map():
-                for key, _ in self._selector.select(_TICK):
-                    yield from self._serve(key.data)
-                for process in self._processes():
-                    process.watch()
-        finally:
-            for process in self._processes():
-                self._selector.unregister(process.output)
-                process.close()
-            self._selector.close()
-
-    def _processes(self) -> list[ExtractionProcess]:
-        return [key.data for key in list(self._selector.get_map().values())]
-
-    def _next(self) -> Job | None:
-        return self._again.popleft() if self._again else next(self._todo, None)
-
-    def _start(self) -> None:
-        """One more child, where there is work for it."""
-        first = self._next()
-        if first is None:
-            return
-        limits = self._limits
-        process = ExtractionProcess(
-            Limits(limits.memory_bytes, limits.cpu_seconds, limits.file_bytes, limits.files_per_process),
-            limits.wall_seconds,
-        )
-        self._selector.register(process.output, selectors.EVENT_READ, process)
-        process.give(first)
-        self._feed(process)
-
-    def _feed(self, process: ExtractionProcess) -> None:
-        while not process.ending and len(process.jobs) < _AHEAD and (job := self._next()) is not None:
-            process.give(job)
-
-    def _serve(self, process: ExtractionProcess) -> Iterator[tuple[Job, Answer]]:
-        received = process.receive()
-        if received is not None:
-            yield from received
-            self._feed(process)
-            if not process.jobs:
-                self._retire(process)  # nothing is left to give
-            return
-        lost = process.blame()
-        if lost is not None:
-            self.restarts += 1
-            yield process.jobs.popleft(), Answer(reason=lost.value)
-        self._retire(process)
-
-    def _retire(self, process: ExtractionProcess) -> None:
-        self._again.extend(process.jobs)
-        process.jobs.clear()
-        self._selector.unregister(process.output)
-        process.close()
-        self._start()
 
 
 def next_part(out: Path) -> int:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from batch_pipeline.documents.chunk_pool import map_chunks
+from batch_pipeline.documents.chunk_pool import CHUNK_FILES, map_chunks
+from batch_pipeline.documents.cluster import map_on_cluster, not_shared
 from batch_pipeline.documents.sniffing import HEAD_BYTES, Sniffed, sniff_file
 
-CHUNK_FILES = 200
 _BLOCK = 1 << 18
 
 
@@ -72,6 +72,23 @@ def _fingerprint_chunk(paths: list[str]) -> list[Fingerprint]:
     return [fingerprint(path) for path in paths]
 
 
-def fingerprint_files(paths: Iterable[str], workers: int) -> Iterator[Fingerprint]:
-    """Every path's fingerprint, in order, in processes of at least CHUNK_FILES files each."""
-    return map_chunks(_fingerprint_chunk, paths, workers=workers, chunk=CHUNK_FILES)
+def fingerprint_files(
+    paths: Iterable[str], workers: int, scheduler: str | None = None
+) -> Iterator[Fingerprint]:
+    """Every path's fingerprint, in order, in chunks of CHUNK_FILES: in processes or on a Dask cluster.
+
+    Raises:
+        ConfigurationError, TransientError: of the cluster, see `map_on_cluster`; or its workers do
+            not see a file that is here.
+    """
+    if scheduler is None:
+        return map_chunks(_fingerprint_chunk, paths, workers=workers, chunk=CHUNK_FILES)
+    return _on_cluster(paths, scheduler)
+
+
+def _on_cluster(paths: Iterable[str], scheduler: str) -> Iterator[Fingerprint]:
+    for chunk in map_on_cluster(scheduler, _fingerprint_chunk, paths, in_order=True):
+        for found in chunk:
+            if found.md5 is None and fingerprint(found.path) != found:
+                raise not_shared(scheduler)
+            yield found

@@ -16,7 +16,8 @@ from typing import Final
 
 from batch_pipeline.documents.classify import judge
 from batch_pipeline.documents.cleaning import clean, quality
-from batch_pipeline.documents.extraction import ExtractionLimits, Parts, next_part, ocr_outcomes
+from batch_pipeline.documents.extraction import Parts, next_part, ocr_outcomes
+from batch_pipeline.documents.extraction_run import ExtractionLimits
 from batch_pipeline.documents.extraction_worker import Answer
 from batch_pipeline.documents.page_images import ShowLimits
 from batch_pipeline.documents.page_renderer import PageRenderer

@@ -45,6 +45,7 @@ def dedup(context: Context) -> DedupedCvs:
         workspace.texts,
         context.settings.workers,
         on_progress=lambda done: context.progress("texts extracted", done, None),
+        scheduler=context.settings.dask_scheduler,
     )
     ocr = context.migration.ocr
     if ocr is not None:

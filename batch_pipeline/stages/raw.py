@@ -42,7 +42,9 @@ def read_raw(context: Context) -> RawCvs:
     keep_left_out(context, left_out)
     listed = pl.read_parquet(workspace.table("attachment"))
     context.progress("files hashed", 0, listed.height)
-    fetched = fetch_attachments(listed, workspace.spool, context.settings.workers)
+    fetched = fetch_attachments(
+        listed, workspace.spool, context.settings.workers, scheduler=context.settings.dask_scheduler
+    )
     context.progress("files hashed", listed.height, listed.height)
     write_parquet(fetched, workspace.attachments)
     result = RawCvs(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from batch_pipeline.documents import mime
 from batch_pipeline.documents.bundles import BundleLimits
-from batch_pipeline.documents.extraction import ExtractionLimits
+from batch_pipeline.documents.extraction_run import ExtractionLimits
 from batch_pipeline.documents.raw_text import ReadLimits
 from batch_pipeline.documents.reasons import MEANING, NOT_A_CV, QUARANTINE, Reason, State, Verdict
 from batch_pipeline.requests.file_blocks import MAX_DOCUMENT_BYTES, MAX_IMAGE_BYTES, MAX_IMAGES

@@ -13,7 +13,8 @@ import pytest
 from reportlab.lib.pdfencrypt import StandardEncryption
 
 from batch_pipeline.documents import mime
-from batch_pipeline.documents.extraction import ExtractionLimits, extract, read_outcomes
+from batch_pipeline.documents.extraction import extract, read_outcomes
+from batch_pipeline.documents.extraction_run import ExtractionLimits
 from batch_pipeline.errors import TerminalError
 from batch_pipeline_tests.documents import made_files as made
 
@@ -141,7 +142,8 @@ def test_a_killed_run_goes_on_where_its_last_part_ended(tmp_path: Path) -> None:
     listing.write_text("\n".join("\t".join(row) for row in files))
     code = (
         "import sys, os, signal; from pathlib import Path\n"
-        "from batch_pipeline.documents.extraction import extract, ExtractionLimits\n"
+        "from batch_pipeline.documents.extraction import extract\n"
+        "from batch_pipeline.documents.extraction_run import ExtractionLimits\n"
         "files = [tuple(l.split('\\t')) for l in Path(sys.argv[1]).read_text().splitlines()]\n"
         "def die(done):\n"
         "    if done == 35: os.kill(os.getpid(), signal.SIGKILL)\n"
