@@ -1,4 +1,4 @@
-"""Real servers for the tests: one PostgreSQL, S3 server and Dask cluster a session, a fresh room in each a test."""
+"""Real servers for the tests: one PostgreSQL and one S3 server a session, a fresh room in each a test."""
 
 import shutil
 import tempfile
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
+from hypothesis import settings
 from psycopg import sql
 
 from batch_pipeline.local.object_store import EmbeddedObjectStore
@@ -16,6 +17,10 @@ from batch_pipeline.local.postgres import EmbeddedPostgres
 
 if TYPE_CHECKING:
     from distributed import LocalCluster
+
+# How long an example takes says how busy the machine is, and nothing about the code.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 # Begun first, the longest first of all: no worker is left alone with one of them at the end.
 _LONGEST = (
@@ -95,9 +100,10 @@ def bucket(object_store: EmbeddedObjectStore) -> Iterator[str]:
     client.delete_bucket(Bucket=name)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def dask_cluster() -> "Iterator[LocalCluster]":
-    """Two workers in processes of their own, each under a nanny that starts it again."""
+    """Two workers in processes of their own, each under a nanny that starts it again; gone with the tests that
+    need them, for they are busy while they wait."""
     import dask  # noqa: PLC0415 - slow to load, and few tests need it
     from distributed import LocalCluster  # noqa: PLC0415
 

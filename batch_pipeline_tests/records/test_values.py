@@ -64,7 +64,7 @@ def test_nasty_texts_arrive_unchanged(postgres_url: str, tmp_path: Path, query: 
 
 
 @pytest.mark.servers
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     texts=st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=20),
     times=st.lists(st.datetimes(timezones=st.just(UTC)), min_size=1, max_size=20),

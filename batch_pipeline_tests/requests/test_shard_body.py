@@ -14,7 +14,7 @@ from batch_pipeline.requests.shard_body import ShardBody
 
 
 @given(st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_any_seek_and_read_equals_the_same_on_a_copy(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:

@@ -271,7 +271,7 @@ _TOP = st.sampled_from(
 
 
 @given(st.dictionaries(_TOP, _VALUE, max_size=5))
-@settings(max_examples=1_500, deadline=None)
+@settings(max_examples=1_500)
 def test_whatever_is_parsed_satisfies_both_schemas_and_can_be_stored(data: dict[str, Any]) -> None:
     found = parse(json.dumps(data), "end")
     if isinstance(found, Parsed):
