@@ -48,10 +48,11 @@ from batch_pipeline.providers.contract import (
     Totals,
 )
 from batch_pipeline.providers.credential_names import key_name
+from batch_pipeline.providers.erasing import is_there, stop_before_erasing
 from batch_pipeline.providers.registry import Setup
 from batch_pipeline.providers.sdk_errors import SdkErrors
 from batch_pipeline.providers.sdk_preflight import Preflight
-from batch_pipeline.providers.stopping import stop, stop_before_erasing
+from batch_pipeline.providers.stopping import stop
 from batch_pipeline.providers.wire_lines import LineStream, requests_in, spooled
 
 ERRORS: Final = SdkErrors(
@@ -173,7 +174,7 @@ class AnthropicBatches:
         with shard:
             self._warm_cache(shard, request.model)
             shard.seek(0)
-            lines = requests_in(shard)  # type: ignore[arg-type]
+            lines = requests_in(shard)
             with (
                 spooled(batch_body(lines, mark, request.model)) as (body, _),
                 ERRORS.creating(f"job {request.name}"),
@@ -198,7 +199,7 @@ class AnthropicBatches:
         if not self.section.cache_prompt or (warmed and time.monotonic() - warmed < _WARM_SECONDS):
             return
         shard.seek(0)
-        asked = json.loads(next(requests_in(shard)).body)  # type: ignore[arg-type]
+        asked = json.loads(next(requests_in(shard)).body)
         body = {
             "model": model,
             "max_tokens": 0,
@@ -367,11 +368,7 @@ class AnthropicBatches:
         return list(ours), unknown
 
     def _is_there(self, provider_id: str) -> bool:
-        try:
-            self._batch(provider_id)
-        except ResultsGone:
-            return False
-        return True
+        return is_there(lambda: self._batch(provider_id))
 
 
 def _chunks(response: Response, provider_id: str) -> Iterator[bytes]:

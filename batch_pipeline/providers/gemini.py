@@ -30,6 +30,7 @@ from batch_pipeline.providers.contract import (
     Totals,
 )
 from batch_pipeline.providers.credential_names import key_name
+from batch_pipeline.providers.erasing import is_there, stop_before_erasing
 from batch_pipeline.providers.gemini_lines import batch_body, inline_requests, our_lines, results_in
 from batch_pipeline.providers.gemini_preflight import Preflight
 from batch_pipeline.providers.google_errors import errors
@@ -37,7 +38,7 @@ from batch_pipeline.providers.google_http import GoogleApi, connections, json_ob
 from batch_pipeline.providers.google_jobs import counts_of, state_of, time_of, words
 from batch_pipeline.providers.job_names import belongs_to
 from batch_pipeline.providers.registry import Setup
-from batch_pipeline.providers.stopping import stop, stop_before_erasing
+from batch_pipeline.providers.stopping import stop
 from batch_pipeline.providers.wire_lines import LineStream, requests_in
 
 ERRORS: Final = errors("the Gemini API")
@@ -234,11 +235,7 @@ class GeminiBatch:
         return (job for job in self._jobs(since) if belongs_to(self.key, _stamp(job)[0]))
 
     def _is_there(self, provider_id: str) -> bool:
-        try:
-            self._job(provider_id)
-        except ResultsGone:
-            return False
-        return True
+        return is_there(lambda: self._job(provider_id))
 
     def _delete(self, provider_id: str) -> None:
         """One that is gone meanwhile is what was wanted."""

@@ -34,12 +34,13 @@ from batch_pipeline.providers.contract import (
     Totals,
 )
 from batch_pipeline.providers.credential_names import key_name
+from batch_pipeline.providers.erasing import is_there, stop_before_erasing
 from batch_pipeline.providers.job_names import belongs_to
 from batch_pipeline.providers.openai_lines import ENDPOINT, our_line, request_lines
 from batch_pipeline.providers.registry import Setup
 from batch_pipeline.providers.sdk_errors import SdkErrors
 from batch_pipeline.providers.sdk_preflight import Preflight
-from batch_pipeline.providers.stopping import stop, stop_before_erasing
+from batch_pipeline.providers.stopping import stop
 from batch_pipeline.providers.wire_lines import LineStream, requests_in, spooled
 
 if TYPE_CHECKING:
@@ -357,12 +358,11 @@ class OpenAIBatch:
         return belongs_to(self.key, file.filename.removesuffix(".jsonl"))
 
     def _is_there(self, file_id: str) -> bool:
-        try:
-            with ERRORS.repeatable(f"look at file {file_id}"):
-                self.client.files.retrieve(file_id)
-        except ResultsGone:
-            return False
-        return True
+        return is_there(lambda: self._file(file_id))
+
+    def _file(self, file_id: str) -> "FileObject":
+        with ERRORS.repeatable(f"look at file {file_id}"):
+            return self.client.files.retrieve(file_id)
 
 
 def _stamp(batch: "Batch") -> Mapping[str, str]:

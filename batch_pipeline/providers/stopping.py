@@ -1,8 +1,8 @@
 """Asking a provider to end a job."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from batch_pipeline.errors import TerminalError, TransientError
+from batch_pipeline.errors import TerminalError
 from batch_pipeline.providers.contract import JobReport
 
 
@@ -22,17 +22,3 @@ def stop(report: Callable[[str], JobReport], cancel: Callable[[str], object], pr
         # a stop races the end of the job
         if report(provider_id).phase != "ended":
             raise
-
-
-def stop_before_erasing(key: str, running: Sequence[str], stop_one: Callable[[str], None]) -> None:
-    """Ask for the end of jobs of migration `key` that nobody followed: one under way writes after what is erased.
-
-    Raises:
-        TransientError: there are such jobs; erase again when they have ended.
-    """
-    for provider_id in running:
-        stop_one(provider_id)
-    if running:
-        raise TransientError(
-            f"{len(running)} jobs of migration {key} are still under way and were asked to stop: erase again"
-        )

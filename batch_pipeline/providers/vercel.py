@@ -33,9 +33,10 @@ from batch_pipeline.providers.contract import (
     Totals,
 )
 from batch_pipeline.providers.credential_names import key_name
+from batch_pipeline.providers.erasing import stop_before_erasing
 from batch_pipeline.providers.registry import Setup
 from batch_pipeline.providers.sent_bodies import SentBodies
-from batch_pipeline.providers.stopping import stop, stop_before_erasing
+from batch_pipeline.providers.stopping import stop
 from batch_pipeline.providers.vercel_http import ADDRESS, ERRORS, Gateway, Refused, credential
 from batch_pipeline.providers.vercel_lines import our_line, start_body
 from batch_pipeline.providers.wire_lines import LineStream, requests_in

@@ -30,6 +30,7 @@ from batch_pipeline.providers.contract import (
     ResultsGone,
     Totals,
 )
+from batch_pipeline.providers.erasing import is_there, stop_before_erasing
 from batch_pipeline.providers.gcs import Bucket, erase_prefix
 from batch_pipeline.providers.google_auth import signed
 from batch_pipeline.providers.google_errors import errors
@@ -37,7 +38,7 @@ from batch_pipeline.providers.google_http import GoogleApi, connections, json_ob
 from batch_pipeline.providers.google_jobs import counts_of, state_of, time_of, words
 from batch_pipeline.providers.job_names import belongs_to
 from batch_pipeline.providers.registry import Setup
-from batch_pipeline.providers.stopping import stop, stop_before_erasing
+from batch_pipeline.providers.stopping import stop
 from batch_pipeline.providers.vertex_lines import Reader, claude_lines, gemini_lines
 from batch_pipeline.providers.vertex_preflight import Preflight
 from batch_pipeline.providers.wire_lines import LineStream, requests_in, split_lines, spooled
@@ -305,11 +306,7 @@ class VertexBatch:
         return (job for job in self._jobs(since) if belongs_to(self.key, _labels(job).get(_JOB, "")))
 
     def _is_there(self, provider_id: str) -> bool:
-        try:
-            self._job(provider_id)
-        except ResultsGone:
-            return False
-        return True
+        return is_there(lambda: self._job(provider_id))
 
 
 def _is_claude(model: str) -> bool:

@@ -6,7 +6,7 @@ Memory holds one chunk and one line. A line nobody can read goes on as it is: wh
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from tempfile import TemporaryFile
-from typing import IO, Any, BinaryIO, Final, NamedTuple, Self
+from typing import IO, Any, Final, NamedTuple, Self
 
 import msgspec
 
@@ -29,7 +29,7 @@ class _Request(msgspec.Struct):
 _REQUEST: Final = msgspec.json.Decoder(_Request)
 
 
-def requests_in(body: BinaryIO) -> Iterator[Request]:
+def requests_in(body: IO[bytes]) -> Iterator[Request]:
     """Every request of a shard."""
     for line in split_lines(iter(lambda: body.read(_CHUNK), b"")):
         read = _REQUEST.decode(line)

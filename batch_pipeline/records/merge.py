@@ -174,14 +174,8 @@ def _held_statement(table: Table) -> sql.Composed:
 
 
 def _not_named_statement(table: Table) -> sql.Composed:
-    return sql.SQL(
-        "SELECT count(*) FROM {table} t WHERE {scope} AND t.migration <> %(migration)s"
-        " AND NOT EXISTS (SELECT FROM {stage} s WHERE {match})"
-    ).format(
-        table=sql.Identifier(table.name),
-        scope=_in_scope(table, "t"),
-        stage=stage_name(table),
-        match=_match(table, "t"),
+    return sql.SQL("SELECT count(*) FROM {table} t WHERE {unstaged} AND t.migration <> %(migration)s").format(
+        table=sql.Identifier(table.name), unstaged=_unstaged(table)
     )
 
 
@@ -194,14 +188,8 @@ def _remove_statement(table: Table) -> sql.Composed:
             " OR EXISTS (SELECT FROM parsed_cv p"
             " WHERE p.tenant = t.tenant AND p.md5 = t.md5 AND p.migration = %(migration)s))"
         )
-    return sql.SQL(
-        "DELETE FROM {table} t WHERE {scope} AND {ours} AND NOT EXISTS (SELECT FROM {stage} s WHERE {match})"
-    ).format(
-        table=sql.Identifier(table.name),
-        scope=_in_scope(table, "t"),
-        ours=ours,
-        stage=stage_name(table),
-        match=_match(table, "t"),
+    return sql.SQL("DELETE FROM {table} t WHERE {unstaged} AND {ours}").format(
+        table=sql.Identifier(table.name), unstaged=_unstaged(table), ours=ours
     )
 
 
@@ -211,13 +199,14 @@ def _hand_over_statement(table: Table) -> sql.Composed:
         " SELECT a.document_md5, min(a.migration) AS migration FROM attachment a"
         " WHERE a.tenant = %(tenant)s AND a.migration <> %(migration)s AND a.document_md5 IS NOT NULL"
         " GROUP BY a.document_md5) other"
-        " WHERE {scope} AND t.migration = %(migration)s AND t.md5 = other.document_md5"
-        " AND NOT EXISTS (SELECT FROM {stage} s WHERE {match})"
-    ).format(
-        table=sql.Identifier(table.name),
-        scope=_in_scope(table, "t"),
-        stage=stage_name(table),
-        match=_match(table, "t"),
+        " WHERE {unstaged} AND t.migration = %(migration)s AND t.md5 = other.document_md5"
+    ).format(table=sql.Identifier(table.name), unstaged=_unstaged(table))
+
+
+def _unstaged(table: Table) -> sql.Composed:
+    """Of a row `t`: it is in scope, and not staged."""
+    return sql.SQL("{scope} AND NOT EXISTS (SELECT FROM {stage} s WHERE {match})").format(
+        scope=_in_scope(table, "t"), stage=stage_name(table), match=_match(table, "t")
     )
 
 

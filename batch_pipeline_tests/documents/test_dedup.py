@@ -150,7 +150,7 @@ REFERENCE = st.tuples(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(REFERENCE, max_size=12))
 def test_no_reference_is_lost_whatever_the_export_holds(
     rows: list[tuple[str, str, str | None, str | None, str]],

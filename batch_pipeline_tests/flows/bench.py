@@ -104,6 +104,14 @@ class Bench:
             text=True,
         )
 
+    def start_held(self, key: str) -> "subprocess.Popen[str]":
+        """`run KEY`, come to where its job is in progress; it stays there until the faults are taken away."""
+        self.faults(jobs={"hold": ["InProgress"]})
+        running = self.start("run", key)
+        in_progress = "select 1 from batch_ledger.job where migration = %s and state = 'running'"
+        self.wait_for(lambda: bool(self.query(in_progress, key)))
+        return running
+
     def command(self, *words: str, **environment: str) -> Finished:
         with self.start(*words, **environment) as process:
             said, _ = process.communicate(timeout=120)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from batch_pipeline_tests.flows.bench import MODEL, Bench
-from batch_pipeline_tests.flows.test_refusals import personal_words
+from batch_pipeline_tests.flows.personal_words import personal_words
 
 pytestmark = pytest.mark.servers
 

@@ -115,13 +115,7 @@ def test_a_person_erased_while_jobs_run_has_no_answer_imported(bench: Bench) -> 
     person, name, md5s = someone(bench, twin)
 
     key, _ = bench.small(40)
-    bench.faults(jobs={"hold": ["InProgress"]})
-    running = bench.start("run", key)
-    bench.wait_for(
-        lambda: bool(
-            bench.query("select 1 from batch_ledger.job where migration = %s and state = 'running'", key)
-        )
-    )
+    running = bench.start_held(key)
     erased = bench.command("erase-person", key, person, "--yes")
     assert erased.code == 0, erased.said
     bench.faults()
@@ -196,10 +190,7 @@ def test_who_sent_the_same_text_keeps_its_answer_when_the_one_that_was_asked_abo
         assert bench.command("erase-person", key, erased, "--yes").code == 0
         ended = bench.run(key)
     elif stage == "running":
-        bench.faults(jobs={"hold": ["InProgress"]})
-        running = bench.start("run", key)
-        is_running = "select 1 from batch_ledger.job where migration = %s and state = 'running'"
-        bench.wait_for(lambda: bool(bench.query(is_running, key)))
+        running = bench.start_held(key)
         assert f"cv-{stays}" not in {
             row["record_id"]
             for row in bench.query("select record_id from batch_ledger.document where migration = %s", key)
@@ -299,10 +290,7 @@ def test_a_person_erased_without_the_files_while_jobs_run_has_no_answer_imported
     person, name, md5s = someone(bench, twin)
 
     key, _ = bench.small(40)
-    bench.faults(jobs={"hold": ["InProgress"]})
-    running = bench.start("run", key)
-    is_running = "select 1 from batch_ledger.job where migration = %s and state = 'running'"
-    bench.wait_for(lambda: bool(bench.query(is_running, key)))
+    running = bench.start_held(key)
     if lost == "here":
         bench.forget_files(key)
     home = {"BATCH_PIPELINE_HOME": str(tmp_path)} if lost == "elsewhere" else {}

@@ -1,6 +1,5 @@
 """Wrong settings are refused before anything is uploaded or paid, in words and with an exit code."""
 
-import csv
 import io
 import shutil
 from pathlib import Path
@@ -10,6 +9,7 @@ import psycopg
 import pytest
 
 from batch_pipeline_tests.flows.bench import Bench, assert_right
+from batch_pipeline_tests.flows.personal_words import personal_words
 
 pytestmark = pytest.mark.servers
 
@@ -132,16 +132,6 @@ def test_an_unreachable_provider_is_trouble_and_pays_nothing(bench: Bench) -> No
     assert "Bedrock" in away.said
     assert bench.run(key).code == 0
     assert_right(bench, key, expected)
-
-
-def personal_words(export: Path) -> set[str]:
-    """Names, addresses and numbers of the sample's people; markers come on top."""
-    words = set()
-    with (export / "candidates.csv").open(encoding="utf-8-sig") as file:
-        for row in csv.DictReader(file):
-            if row["Email"]:
-                words |= {row["Email"], row["Phone"], f"{row['First Name']} {row['Last Name']}"}
-    return {word for word in words if len(word) > 6}
 
 
 def dump(bench: Bench, table: str, columns: str = "*") -> str:

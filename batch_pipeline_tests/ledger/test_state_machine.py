@@ -261,7 +261,6 @@ def test_any_order_of_steps_keeps_the_promises(postgres_server: EmbeddedPostgres
                 settings=settings(
                     max_examples=60,
                     stateful_step_count=30,
-                    deadline=None,
                     suppress_health_check=list(HealthCheck),
                 ),
             )

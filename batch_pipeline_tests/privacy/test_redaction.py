@@ -56,7 +56,7 @@ def everything(text: str, known: Known = NOBODY) -> Redacted:
     return redact(text, KINDS, known)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 @given(TEXTS, PEOPLE, st.sets(st.sampled_from(KINDS)))
 def test_whatever_is_taken_out_comes_back(text: str, known: Known, kinds: set[Any]) -> None:
     redacted = redact(text, kinds, known)
@@ -65,7 +65,7 @@ def test_whatever_is_taken_out_comes_back(text: str, known: Known, kinds: set[An
     assert {found[0] for found in LOOKS_LIKE_ONE.finditer(redacted.text)} == redacted.originals.keys()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(TEXTS, PEOPLE)
 def test_an_answer_that_copies_a_text_is_the_answer_to_the_text_itself(text: str, known: Known) -> None:
     redacted = everything(text, known)

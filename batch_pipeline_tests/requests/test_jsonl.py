@@ -35,7 +35,7 @@ def write(folder: Path, model: str, parts: list[list[tuple[str, str]]]) -> tuple
 
 
 @given(st.lists(st.text(st.one_of(st.sampled_from(BREAKS), st.characters(exclude_categories=["Cs"])), min_size=1), min_size=1, max_size=12))  # fmt: skip
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @pytest.mark.parametrize("model", MODELS)
 def test_any_text_is_one_line_equal_to_the_single_request(
     tmp_path_factory: pytest.TempPathFactory, model: str, texts: list[str]

@@ -144,7 +144,7 @@ def most_batched(lengths: list[int], limits: BatchLimits) -> int:
 
 
 @given(cases())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_every_plan_is_legal_complete_and_batches_as_much_as_can_be(
     case: tuple[list[int], BatchLimits],
 ) -> None:
@@ -156,7 +156,7 @@ def test_every_plan_is_legal_complete_and_batches_as_much_as_can_be(
 
 
 @given(st.integers(100, 3_000), st.integers(100, 400))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_similar_lines_are_spread_evenly(count: int, most: int) -> None:
     found = plan([KB] * count, BatchLimits(max_records_per_file=most))
     if not found.on_demand:

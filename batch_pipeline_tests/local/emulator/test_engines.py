@@ -139,7 +139,7 @@ def test_the_document_is_taken_from_between_its_tags() -> None:
     assert document_in("no tags") == "no tags"
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.lists(
         st.sampled_from(
